@@ -1,0 +1,1 @@
+"""Asking and seeing: the command line and, later, the page."""

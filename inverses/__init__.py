@@ -1,0 +1,1 @@
+"""Where a datum came from: weak inverses, verifications, plans and traces."""

@@ -1,0 +1,211 @@
+"""The answer of a trace: the cells and rows behind a selection, their guarantee, and the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from inverses.guarantees import EXACT, Guarantee, names
+from inverses.outline import Price
+from inverses.planner import Key, Plan
+from pipelines.arrays import coordinate
+from pipelines.datasets import Array, Table
+from pipelines.errors import TooDear
+from pipelines.filters import Filter, Span
+from pipelines.tables import column
+
+SAMPLE = 10
+JOB_SECONDS = 1.0
+BYTES_A_SECOND = 50e6
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a trace may cost; a dearer one is refused before it runs."""
+
+    bytes: int = 8 * 2**30
+    cells: int = 20_000_000
+    seconds: float = 600.0
+
+    def check(self, plan: Plan, prices: list[Price]) -> None:
+        """Refuse a plan whose price is over a limit, with the figures."""
+        bytes_ = sum(p.bytes for p in prices)
+        cells = sum(p.cells or 0 for p in prices)
+        seconds = estimated_seconds(prices)
+        for what, price, limit, flag in (
+            ("read", f"{bytes_ / 2**20:,.0f} MiB", f"{self.bytes / 2**20:,.0f} MiB", "bytes"),
+            ("find up to", f"{cells:,} cells", f"{self.cells:,}", "cells"),
+            ("take about", f"{seconds:,.0f} s", f"{self.seconds:,.0f} s", "seconds"),
+        ):
+            if {"bytes": bytes_, "cells": cells, "seconds": seconds}[flag] > getattr(self, flag):
+                rows = f'{len(plan.selection):,} of "{plan.selection.dataset.name}"'
+                raise TooDear(
+                    f"this trace would {what} {price}, over the limit of {limit}: it selects {rows}; "
+                    f"select fewer, or raise --limit-{flag}"
+                )
+
+
+def estimated_seconds(prices: list[Price]) -> float:
+    """About how long reading this takes, once Spark is up."""
+    return sum(JOB_SECONDS + p.bytes / BYTES_A_SECOND for p in prices if p.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a trace found in one dataset: each row or cell once, and which image rows it is behind."""
+
+    dataset: Table | Array
+    rows: pa.Table
+    at: Filter
+    links: Mapping[Key, NDArray[np.int64]]
+    chunks_read: int
+    bytes_read: int
+    outline: Filter
+
+    @property
+    def cells(self) -> int | None:
+        return self.rows.num_rows if isinstance(self.dataset, Array) else None
+
+    @property
+    def tuples(self) -> int:
+        if isinstance(self.dataset, Table):
+            return self.rows.num_rows
+        return len(np.unique(column(self.rows, self.dataset.dims[0])))
+
+    def table(self) -> pa.Table:
+        """The rows as people read them: coordinates beside indices, variables by name."""
+        if isinstance(self.dataset, Table):
+            return self.rows.select(self.dataset.columns)
+        array = self.dataset
+        kinds = np.array(array.variables, object)[column(self.rows, "variable")]
+        index = {d: column(self.rows, d) for d in array.dims}
+        named = {d: _shown(coordinate(array, d)[i]) for d, i in index.items()}
+        numbered = {f"{d}_index": i for d, i in index.items()}
+        value = self.rows["value"]
+        return pa.table({"variable": kinds, **named, **numbered, "value": value})
+
+    def text(self) -> str:
+        """Where the weak inverses looked, in coordinates."""
+        if isinstance(self.dataset, Table):
+            return self.outline.text()
+        return in_coordinates(self.dataset, self.outline).text()
+
+
+def _shown(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    return values if values.dtype.kind != "O" else np.array([str(v) for v in values], object)
+
+
+def in_coordinates(array: Array, filter_: Filter) -> Filter:
+    """A filter on an array's indices as one on its coordinates."""
+    spans = {}
+    for dim, each in filter_.spans.items():
+        values = _shown(coordinate(array, dim))
+        last = len(values) - 1
+        low, high = values[np.clip(each.low, 0, last)], values[np.clip(each.high, 0, last)]
+        spans[dim] = Span(np.minimum(low, high), np.maximum(low, high))
+    return Filter(filter_.owner, spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a selection came from."""
+
+    plan: Plan
+    found: Mapping[Key, Found]
+    seconds: dict[str, float]
+    spark: Mapping[str, Any]
+
+    @property
+    def lineage(self) -> dict[str, Found]:
+        """What was found, by the name of the dataset; for a source, the selection itself."""
+        selected = self.plan.selection.dataset
+        behind = {
+            n: f for (n, v), f in self.found.items() if (n, v) != (selected.name, selected.version)
+        }
+        return behind or {selected.name: f for f in self.found.values()}
+
+    def guarantee(self, dataset: str) -> Guarantee:
+        """What holds of the rows or cells found in a dataset."""
+        held = EXACT | self.plan.wish
+        for hop in self.plan.hops:
+            if hop.source.name == dataset:
+                held &= hop.guarantee
+        return held
+
+    def cells(self, dataset: str) -> pa.Table:
+        """The rows or cells found in a dataset."""
+        return self.lineage[dataset].table()
+
+    def behind(self, row: int) -> dict[str, NDArray[np.int64]]:
+        """For one selected row, the positions in `cells(dataset)` of what is behind it."""
+        selected = self.plan.selection.dataset
+        mine: dict[Key, NDArray[np.int64]] = {(selected.name, selected.version): np.array([row])}
+        for key, found in self.found.items():
+            for image, links in found.links.items():
+                reached = links[np.isin(links[:, 0], mine.get(image, [])), 1]
+                mine[key] = np.union1d(mine.get(key, np.zeros(0, np.int64)), reached)
+        return {name: where for (name, _), where in mine.items() if name != selected.name}
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as plain data, in the form that other tools rely on."""
+        selection = self.plan.selection
+        return {
+            "selection": {
+                "dataset": selection.dataset.name,
+                "where": selection.where,
+                "attributes": self.plan.attributes,
+                "rows": len(selection),
+            },
+            "want": names(self.plan.wish),
+            "unmet": names(self.plan.unmet),
+            "hops": hops_json(self.plan),
+            "lineage": {n: self._found_json(n, f) for n, f in self.lineage.items()},
+            "seconds": {
+                k: round(self.seconds.get(k, 0.0), 3) for k in ("plan", "weak", "verify", "total")
+            },
+            "spark": dict(self.spark),
+        }
+
+    def _found_json(self, name: str, found: Found) -> dict[str, Any]:
+        sample = found.table().slice(0, SAMPLE).to_pylist()
+        return {
+            "kind": found.dataset.kind,
+            "rows": found.tuples,
+            "cells": found.cells,
+            "filter": found.text(),
+            "guarantee": names(self.guarantee(name)),
+            "chunks_read": found.chunks_read,
+            "bytes_read": found.bytes_read,
+            "sample": [{k: _plain(v) for k, v in row.items()} for row in sample],
+        }
+
+
+def hops_json(plan: Plan) -> list[dict[str, Any]]:
+    """The hops of a plan as plain data, one entry for each level."""
+    return [
+        {
+            "box": hop.box.name,
+            "from": hop.image.name,
+            "to": hop.source.name,
+            "level": level.name,
+            "attributes": [i.attribute for i in level.inversions],
+            "weak": [w.name for i in level.inversions for w in i.weak],
+            "verify": [v.name for i in level.inversions for v in i.verify],
+            "guarantee": names(level.guarantee),
+        }
+        for hop in plan.hops
+        for level in hop.levels
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -1,0 +1,1 @@
+"""The inverses: one page per family, facing the page of its boxes."""

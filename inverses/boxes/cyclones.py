@@ -1,0 +1,209 @@
+"""Where minima and tracks came from: the inverses that face `pipelines/boxes/cyclones.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inverses.guarantees import COMPLETE, PURE
+from inverses.registry import AGGREGATE, SCALAR, Mask, Row, Seen, verifies, weakly_inverts
+from pipelines.boxes.cyclones import (
+    EARTH_KM,
+    REACH,
+    ExtractMinima,
+    IdentifyTracks,
+    code,
+    linked,
+    points_in,
+    uncoded,
+)
+from pipelines.datasets import (
+    ELEMENT,
+    Array,
+    Location,
+    Pressure,
+    Table,
+    Time,
+    TrackId,
+    Wind,
+    WindDirection,
+    WindSpeed,
+)
+from pipelines.filters import Filter, Span, wrapped
+
+
+@weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE])
+def same_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """A minimum comes from the step that bears its time."""
+    return at.to(time=at.span("time_index"))
+
+
+@weakly_inverts(ExtractMinima, image=Location, yields=[Time], promises=[COMPLETE])
+def any_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """A place alone says nothing of the step."""
+    return at.to()
+
+
+@verifies(
+    ExtractMinima,
+    image=Location,
+    yields=[Time],
+    needs=[COMPLETE],
+    promises=[COMPLETE, PURE],
+    pointwise=True,
+)
+def holds_place(box: ExtractMinima, at: Row, seen: Seen, source: Array) -> Mask:
+    """A step counts if its array has the minimum's cell."""
+    inside = at["lat_index"] < source.size["lat"] and at["lon_index"] < source.size["lon"]
+    return np.full(len(seen["time"]), inside)
+
+
+@weakly_inverts(
+    ExtractMinima,
+    image=Location,
+    yields=[Pressure],
+    nature=AGGREGATE,
+    promises=[COMPLETE],
+    level=ELEMENT,
+)
+def neighbourhood(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """A cell was called a minimum by cells at most two away from it."""
+    lat, lon = at.span("lat_index"), at.span("lon_index")
+    around = at.to(lat=lat and lat.grown(REACH), lon=lon and lon.grown(REACH))
+    return wrapped(around, "lon", source.size["lon"]) if "lon" in source.circular else around
+
+
+@verifies(
+    ExtractMinima,
+    image=Location,
+    yields=[Pressure],
+    nature=AGGREGATE,
+    needs=[COMPLETE],
+    promises=[COMPLETE, PURE],
+    level=ELEMENT,
+)
+def criterion(box: ExtractMinima, at: Row, seen: Seen, source: Array) -> Mask:
+    """The cell and its eight neighbours if they alone decided, else the whole five by five."""
+    rows, columns = _apart(at, seen, source)
+    near = (rows <= 1) & (columns <= 1)
+    centre = (rows == 0) & (columns == 0)
+    around = seen["value"][near & ~centre]
+    higher = np.isfinite(around) & (around > seen["value"][centre])
+    return near if higher.all() else np.ones(len(near), bool)
+
+
+def _apart(at: Row, seen: Seen, source: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows and columns each cell is away, the short way round."""
+    columns = np.abs(seen["lon"] - at["lon_index"])
+    if "lon" in source.circular:
+        columns = np.minimum(columns, source.size["lon"] - columns)
+    return np.abs(seen["lat"] - at["lat_index"]), columns
+
+
+@weakly_inverts(
+    ExtractMinima, image=Pressure, yields=[Pressure], promises=[COMPLETE, PURE], level=ELEMENT
+)
+def own_cell(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """A minimum's pressure is that of its cell."""
+    return at.to(lat=at.span("lat_index"), lon=at.span("lon_index"))
+
+
+@weakly_inverts(
+    ExtractMinima,
+    image=WindSpeed,
+    yields=[Wind],
+    nature=AGGREGATE,
+    promises=[COMPLETE, PURE],
+    level=ELEMENT,
+)
+def both_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """Wind speed is made of the two components at the minimum's cell."""
+    return own_cell(box, at, source)
+
+
+@weakly_inverts(
+    ExtractMinima,
+    image=WindDirection,
+    yields=[Wind],
+    nature=AGGREGATE,
+    promises=[COMPLETE, PURE],
+    level=ELEMENT,
+)
+def same_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
+    """Wind direction is made of the same two components."""
+    return own_cell(box, at, source)
+
+
+@weakly_inverts(IdentifyTracks, image=Time, yields=[Time], promises=[COMPLETE, PURE])
+def same_time(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
+    """A track point bears the time of its minimum."""
+    return at.to(time_index=at.span("time_index"))
+
+
+@weakly_inverts(IdentifyTracks, image=Location, yields=[Location], promises=[COMPLETE, PURE])
+def same_place(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
+    """A track point lies where its minimum lies."""
+    return at.to(lat_index=at.span("lat_index"), lon_index=at.span("lon_index"))
+
+
+@weakly_inverts(
+    IdentifyTracks,
+    image=TrackId,
+    yields=[Time, Location],
+    nature=AGGREGATE,
+    promises=[COMPLETE],
+)
+def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
+    """Only minima that a row of links could reach can have a say in a point's track.
+
+    Going back, as far as the step before the track began; going on, as far as the shortest
+    track reaches. Two steps more than the links themselves, for the rivals of the first link
+    and the rivals of those.
+    """
+    number, step = at.span("track"), at.span("time_index")
+    lat, lon = at.span("lat"), at.span("lon")
+    if number is None or step is None or lat is None or lon is None:
+        return at.to()
+    first = uncoded(number.low)[0] - 1
+    spread, nth = at.repeated(step.high + box.min_points - first)
+    each = np.repeat(first, step.high + box.min_points - first) + nth
+    away = np.maximum(np.abs(each - spread.spans["time_index"].low),
+                      np.abs(each - spread.spans["time_index"].high))  # fmt: skip
+    return _caps(spread, each, (away + 2) * box.reach_km)
+
+
+def _caps(at: Filter, step: NDArray[np.int64], km: NDArray[np.float64]) -> Filter:
+    """At each step, the box of latitudes and longitudes around all points within a distance."""
+    arc = np.minimum((km + 1) / EARTH_KM, np.pi)
+    lat = at.spans["lat"].grown(np.degrees(arc))
+    steepest = np.maximum(np.abs(at.spans["lat"].low), np.abs(at.spans["lat"].high))
+    with np.errstate(invalid="ignore"):
+        ratio = np.sin(np.minimum(arc, np.pi / 2)) / np.cos(np.radians(steepest))
+        half = np.where(
+            np.radians(steepest) + arc >= np.pi / 2, 360.0, np.degrees(np.arcsin(ratio))
+        )
+    lon = at.spans["lon"].grown(np.nan_to_num(half, nan=360.0) + 0.01)
+    turns = [at.to(time_index=Span(step, step), lat=lat, lon=lon.moved(t)) for t in (0, 360, -360)]
+    return turns[0] | turns[1] | turns[2]
+
+
+@verifies(
+    IdentifyTracks,
+    image=TrackId,
+    yields=[Time, Location],
+    nature=AGGREGATE,
+    needs=[COMPLETE],
+    promises=[PURE],
+)
+def chain(box: IdentifyTracks, at: Row, seen: Seen, source: Table) -> Mask:
+    """The minima linked one after another from the track's first point up to this one."""
+    points = points_in(seen)
+    before, after = linked(points, box.near_km, box.far_km)
+    came_from = dict(zip(after.tolist(), before.tolist(), strict=True))
+    here: int | None = code(int(at["time_index"]), int(at["lat_index"]), int(at["lon_index"]))
+    members = []
+    while here is not None:
+        members.append(here)
+        here = came_from.get(here)
+    codes = code(seen["time_index"], seen["lat_index"], seen["lon_index"])
+    return np.isin(codes, members)

@@ -1,0 +1,172 @@
+"""Candidates on a worker: read a chunk once, verify what filters found there, combine, keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from inverses.outline import Check, Part
+from inverses.registry import Mask, Seen
+from pipelines import arrays, tables
+from pipelines.arrays import Chunk
+from pipelines.boxes.box import Box
+from pipelines.datasets import Array, Table
+from pipelines.filters import Filter
+from pipelines.tables import column
+
+Piece = tuple[Chunk | int, Filter]
+BEFORE_ROW = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that a worker has to know: the box, the dataset, what was selected, what to check."""
+
+    box: Box | None
+    source: Table | Array
+    at: Mapping[str, NDArray[Any]]
+    checks: tuple[tuple[Check, ...], ...]
+    scalar: tuple[bool, ...]
+    combines: bool
+
+    @classmethod
+    def about(cls, box: Box, source: Table | Array, at: Filter, parts: list[Part]) -> Question:
+        """The question that some parts ask."""
+        checked = any(p.checks for p in parts)
+        values = {k: s.low for k, s in at.spans.items()} if checked else {}
+        return cls(
+            box,
+            source,
+            values,
+            tuple(p.checks for p in parts),
+            tuple(p.scalar for p in parts),
+            checked or len(parts) > 1,
+        )
+
+    @property
+    def identity(self) -> list[str]:
+        """The columns that tell one candidate from another."""
+        return ["row"] if isinstance(self.source, Table) else ["variable", *self.source.dims]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of candidates."""
+        whole = [(n, pa.int64()) for n in ("owner", "part", *self.identity)]
+        if isinstance(self.source, Table):
+            return pa.schema([*whole, *tables.schema_of(self.source)])
+        return pa.schema([*whole, ("value", pa.float64())])
+
+
+def asking(parts: list[Part]) -> Filter:
+    """All parts as one filter, whose owners tell selected datum and part."""
+    coded = [Filter(p.filter.owner * len(parts) + n, p.filter.spans) for n, p in enumerate(parts)]
+    whole = coded[0]
+    for each in coded[1:]:
+        whole = whole | each
+    return whole
+
+
+def pieces_of(source: Table | Array, parts: list[Part]) -> list[Piece]:
+    """The chunks or row groups that some parts need, each with the filters that need it."""
+    if isinstance(source, Table):
+        whole = asking(parts)
+        return [(number, whole[boxes]) for number, boxes in tables.touched(source, whole)]
+    found: list[Piece] = []
+    for variable in dict.fromkeys(v for p in parts for v in p.variables):
+        mine = [p if variable in p.variables else _silent(p) for p in parts]
+        whole = arrays.inside(source, asking(mine))
+        found += [(c, whole[boxes]) for c, boxes in arrays.touched(source, variable, whole)]
+    return found
+
+
+def _silent(part: Part) -> Part:
+    """A part that asks nothing."""
+    return Part(part.filter[np.zeros(0, np.int64)], part.checks, part.scalar, part.variables)
+
+
+def straddles(pieces: list[Piece], parts: int) -> bool:
+    """Whether some datum's candidates lie in more than one piece."""
+    owners = [np.unique(filter_.owner // parts) for _, filter_ in pieces]
+    together = np.concatenate(owners) if owners else np.zeros(0)
+    return len(np.unique(together)) < len(together)
+
+
+def read(question: Question, piece: Piece) -> pa.Table:
+    """The candidates in one chunk or row group, which is read once."""
+    where, filter_ = piece
+    parts = len(question.checks)
+    if isinstance(question.source, Table):
+        assert isinstance(where, int)
+        rows = tables.read_group(question.source, question.source.groups[where])
+        owner, position = tables.rows_in(rows, filter_)
+        number = (np.int64(where) << BEFORE_ROW) | position
+        columns = [owner // parts, owner % parts, number, *rows.take(position).columns]
+        return pa.table(columns, schema=question.schema)
+    assert isinstance(where, Chunk)
+    owner, points, values = arrays.cells_in(question.source, where, filter_)
+    variable = np.full(len(owner), question.source.variables.index(where.variable))
+    columns = [owner // parts, owner % parts, variable, *points.T, values.astype(float)]
+    return pa.table(columns, schema=question.schema)
+
+
+def settled(question: Question, candidates: pa.Table) -> pa.Table:
+    """The candidates that count, each once for each selected datum."""
+    if not question.combines or not candidates.num_rows:
+        return candidates
+    candidates = candidates.sort_by([("owner", "ascending"), ("part", "ascending")])
+    seen = {n: column(candidates, n) for n in candidates.column_names}
+    kept = np.flatnonzero(_verified(question, seen))
+    kept = kept[_in_all_scalar_parts(question, seen, kept)]
+    if len(question.checks) > 1:
+        identity = np.column_stack([seen[n][kept] for n in ("owner", *question.identity)])
+        kept = kept[np.unique(identity, axis=0, return_index=True)[1]]
+    return candidates.take(kept)
+
+
+def _verified(question: Question, seen: Seen) -> Mask:
+    """Which candidates pass the checks of their part; they come sorted by datum and part."""
+    keep = np.ones(len(seen["owner"]), bool)
+    changes = (np.diff(seen["owner"]) != 0) | (np.diff(seen["part"]) != 0)
+    cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(keep)]
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        checks = question.checks[seen["part"][start]]
+        if checks:
+            mine = {k: v[start:stop] for k, v in seen.items()}
+            keep[start:stop] = _passes(question, int(seen["owner"][start]), checks, mine)
+    return keep
+
+
+def _passes(question: Question, owner: int, checks: Iterable[Check], seen: Seen) -> Mask:
+    assert question.box is not None
+    row = {k: v[owner] for k, v in question.at.items()}
+    passed = np.ones(len(seen["owner"]), bool)
+    for check in checks:
+        masks = [v(question.box, row, seen, question.source) for v in check.verify]
+        passed &= np.any(masks, axis=0) if check.unites else np.all(masks, axis=0)
+    return passed
+
+
+def _in_all_scalar_parts(question: Question, seen: Seen, kept: NDArray[np.int64]) -> Mask:
+    """Which candidates are in every scalar part, or in one that is not scalar."""
+    scalar = np.array(question.scalar)[seen["part"][kept]]
+    if sum(question.scalar) < 2:
+        return np.ones(len(kept), bool)
+    identity = np.column_stack([seen[n][kept] for n in ("owner", *question.identity)])
+    found, which = np.unique(identity, axis=0, return_inverse=True)
+    in_parts = np.zeros((len(found), len(question.scalar)), bool)
+    in_parts[which.ravel(), seen["part"][kept]] = True
+    everywhere = in_parts[:, list(question.scalar)].all(axis=1)
+    return np.asarray(~scalar | everywhere[which.ravel()])
+
+
+def settled_batches(
+    question: Question, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """`settled` for candidates that a shuffle brought together."""
+    together = pa.Table.from_batches(list(batches), question.schema)
+    yield from settled(question, together).to_batches()

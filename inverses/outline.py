@@ -1,0 +1,168 @@
+"""The outline of an answer: what the weak inverses alone say, before any data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from inverses.planner import Hop, Inversion, Key, Level, Plan
+from inverses.registry import SCALAR, Verification
+from pipelines import arrays, tables
+from pipelines.datasets import ELEMENT, Array, Table
+from pipelines.filters import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verifications of one attribute, and whether what any of them keeps is kept."""
+
+    verify: tuple[Verification, ...]
+    unites: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Candidates found by one filter and checked together; scalar parts intersect, others unite."""
+
+    filter: Filter
+    checks: tuple[Check, ...]
+    scalar: bool
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What carrying out one level of a hop will read at most."""
+
+    hop: Hop
+    level: Level
+    filter: Filter
+    chunks: int
+    bytes: int
+    rows: int
+    cells: int | None
+
+
+def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) -> list[Part]:
+    """The weak inverses of a level applied to a selection, within what the level above found.
+
+    Scalar attributes whose candidates are decided one by one, or not at all, are intersected
+    here already, so that only their common candidates are ever read.
+    """
+    parts = [_part(hop, level, each, at, above) for each in level.inversions]
+    early = [p for p in parts if p.scalar and _pointwise(p)]
+    late = [p for p in parts if not (p.scalar and _pointwise(p))]
+    merged = {p.variables: p for p in early}
+    for variables in merged:
+        same = [p for p in early if p.variables == variables]
+        both = reduce(lambda a, b: a & b, [p.filter for p in same])
+        merged[variables] = Part(both, tuple(c for p in same for c in p.checks), True, variables)
+    return [*merged.values(), *late]
+
+
+def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:
+    filters = [w(hop.box, at, hop.source) for w in each.weak]
+    found = reduce(lambda a, b: a | b if each.weak_unites else a & b, filters)
+    found = found if above is None else found & above
+    checks = (Check(each.verify, each.verified_unites),) if each.verify else ()
+    return Part(found, checks, each.nature == SCALAR, _variables(hop, level, each))
+
+
+def _pointwise(part: Part) -> bool:
+    return all(v.pointwise for c in part.checks for v in c.verify)
+
+
+def _variables(hop: Hop, level: Level, each: Inversion) -> tuple[str, ...]:
+    """The variables whose cells an inversion finds; all where it does not say."""
+    if level.name != ELEMENT:
+        return ()
+    inner = [a for a in hop.source.attributes if a.dims]
+    return tuple(a.name for a in inner if a.type in each.yields) or tuple(a.name for a in inner)
+
+
+def combined(parts: Sequence[Part]) -> Filter:
+    """Where an answer can lie: in all scalar parts, or in any other."""
+    scalar = [p.filter for p in parts if p.scalar]
+    common = [reduce(lambda a, b: a & b, scalar)] if scalar else []
+    return reduce(lambda a, b: a | b, [*common, *(p.filter for p in parts if not p.scalar)])
+
+
+def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
+    """Each hop and level with its filters, made from filters alone; nothing is read."""
+    at: dict[Key, Filter] = {_key(plan.selection.dataset): plan.selection.at}
+    for hop in plan.hops:
+        image, source = _key(hop.image), _key(hop.source)
+        above: Filter | None = None
+        for level in hop.levels:
+            parts = parts_of(hop, level, at[image], above)
+            above = _existing(hop.source, combined(parts))
+            yield hop, level, parts, above
+        assert above is not None
+        at[source] = at[source] | above if source in at else above
+
+
+def outline(plan: Plan) -> dict[Key, Filter]:
+    """For every dataset, a filter that the answer lies in."""
+    found: dict[Key, Filter] = {}
+    for hop, level, _, filter_ in outlines(plan):
+        if level is hop.levels[-1]:
+            key = _key(hop.source)
+            found[key] = found[key] | filter_ if key in found else filter_
+    return found
+
+
+def prices(plan: Plan) -> list[Price]:
+    """What each hop and level will read, at most."""
+    return [_price(*each) for each in outlines(plan)]
+
+
+def _price(hop: Hop, level: Level, parts: list[Part], filter_: Filter) -> Price:
+    if isinstance(hop.source, Table):
+        return _table_price(hop, level, hop.source, filter_)
+    return _array_price(hop, level, hop.source, parts, filter_)
+
+
+def _table_price(hop: Hop, level: Level, table: Table, filter_: Filter) -> Price:
+    groups = [table.groups[n] for n, _ in tables.touched(table, filter_)]
+    size, rows = sum(g.bytes for g in groups), sum(g.rows for g in groups)
+    return Price(hop, level, filter_, len(groups), size, rows, None)
+
+
+def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where: Filter) -> Price:
+    """A price for cells; the top level of an array is known from its coordinates, and is free."""
+    inner = arrays.inside(array, where)
+    steps = _distinct_steps(array, inner)
+    if level.name != ELEMENT:
+        return Price(hop, level, where, 0, 0, steps, None)
+    found = [c for v in _all_variables(parts) for c, _ in arrays.touched(array, v, inner)]
+    sizes = [s.high - s.low + 1 for s in inner.spans.values()]
+    cells = int(np.prod(np.array(sizes, float), axis=0).sum()) * len(_all_variables(parts))
+    total = sum(c.bytes for c in found)
+    return Price(hop, level, where, len(found), total, steps, min(cells, array.cells))
+
+
+def _all_variables(parts: Sequence[Part]) -> list[str]:
+    return list(dict.fromkeys(v for p in parts for v in p.variables))
+
+
+def _distinct_steps(array: Array, inner: Filter) -> int:
+    """How many steps boxes touch, counted without listing the boxes' steps one by one."""
+    change = np.zeros(array.shape[0] + 1, np.int64)
+    record = inner.spans[array.dims[0]]
+    np.add.at(change, record.low, 1)
+    np.add.at(change, record.high + 1, -1)
+    return int((np.cumsum(change[:-1]) > 0).sum())
+
+
+def _existing(source: Table | Array, filter_: Filter) -> Filter:
+    """A filter cut to what a dataset has, where that is known without reading."""
+    if isinstance(source, Table):
+        return filter_
+    return arrays.inside(source, filter_).only(*filter_.spans)
+
+
+def _key(dataset: Table | Array) -> Key:
+    return dataset.name, dataset.version

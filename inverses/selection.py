@@ -1,0 +1,105 @@
+"""A selection: some rows, or cells, of one dataset, and which of their attributes are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.arrays import coordinate
+from pipelines.datasets import Array, Attribute, Dataset, Table
+from pipelines.errors import Refused, TooDear
+from pipelines.filters import Filter, Span, lattice
+from pipelines.predicates import Predicate, parsed
+from pipelines.tables import as_filter, matching, schema_of
+from pipelines.workspace import Workspace
+
+MOST_SELECTED = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was clicked: `at` holds one owner per selected row or cell."""
+
+    dataset: Table | Array
+    where: str | None
+    attributes: tuple[str, ...]
+    at: Filter
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+def select(
+    workspace: Workspace,
+    name: str,
+    where: str | None = None,
+    attributes: Iterable[str] = (),
+) -> Selection:
+    """The rows or cells of a dataset that a predicate keeps; without one, all of them."""
+    dataset = workspace.dataset(name)
+    asked = _asked(dataset, list(attributes))
+    predicate = parsed(where) if where else None
+    if isinstance(dataset, Table):
+        kept = predicate.expression(schema_of(dataset)) if predicate else None
+        at = as_filter(matching(dataset, kept))
+    else:
+        at = _cells(dataset, predicate)
+    if not len(at):
+        raise Refused(f'nothing in "{name}" is selected by --where "{where}"')
+    return Selection(dataset, where, asked, at)
+
+
+def _asked(dataset: Dataset, named: list[str]) -> tuple[str, ...]:
+    """The attributes named, all of them for `all`; none, to leave it to the box."""
+    if named == ["all"]:
+        return tuple(a.name for a in dataset.attributes)
+    return tuple(dict.fromkeys(dataset.attribute(n).name for n in named))
+
+
+def asked_of(
+    dataset: Dataset, named: tuple[str, ...], by_default: Iterable[str]
+) -> list[Attribute]:
+    """The attributes a selection asks about: those named, else those its box says, else all."""
+    names = named or tuple(by_default)
+    return [dataset.attribute(n) for n in names] if names else list(dataset.attributes)
+
+
+def _cells(array: Array, predicate: Predicate | None) -> Filter:
+    """One owner per cell that a conjunction of conditions on single dimensions keeps."""
+    kept = [np.arange(n) for n in array.shape]
+    for part in predicate.conjuncts() if predicate else []:
+        axis = _axis(array, part)
+        kept[axis] = np.intersect1d(kept[axis], _indices(array, array.dims[axis], part))
+    count = int(np.prod([len(k) for k in kept]))
+    if count > MOST_SELECTED:
+        raise TooDear(
+            f'{count:,} cells of "{array.name}" are selected, over the limit of {MOST_SELECTED:,}; '
+            "select fewer with --where"
+        )
+    last = np.array([[len(k) - 1 for k in kept]])
+    _, points = lattice(np.zeros_like(last), last)
+    spans = {d: k[points[:, i]] for i, (d, k) in enumerate(zip(array.dims, kept, strict=True))}
+    return Filter(np.arange(len(points)), {d: Span(v, v) for d, v in spans.items()})
+
+
+def _axis(array: Array, part: Predicate) -> int:
+    names = sorted(part.columns)
+    if len(names) != 1 or names[0] not in array.dims:
+        raise Refused(
+            f'--where "{part.text}": cells of "{array.name}" are selected by conditions on one of '
+            f"{', '.join(array.dims)} each, joined by and"
+        )
+    return array.dims.index(names[0])
+
+
+def _indices(array: Array, dim: str, part: Predicate) -> np.ndarray:
+    values = coordinate(array, dim)
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[us]")
+    stored = pa.array(values if values.dtype.kind != "O" else [str(v) for v in values])
+    rows = pa.table({dim: stored, "index": np.arange(len(values))})
+    found = rows.filter(part.expression(pa.schema([rows.schema.field(dim)])))
+    return np.asarray(found["index"].to_numpy())

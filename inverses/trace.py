@@ -1,0 +1,229 @@
+"""Carrying a plan out on Spark: one job at most for each hop and level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from inverses.answer import Answer, Found, Limits
+from inverses.candidates import (
+    Piece,
+    Question,
+    pieces_of,
+    read,
+    settled,
+    settled_batches,
+    straddles,
+)
+from inverses.guarantees import wish
+from inverses.outline import Part, combined, parts_of, prices
+from inverses.planner import Hop, Key, Plan, plan
+from inverses.registry import Registry
+from inverses.selection import select
+from pipelines.arrays import Chunk, inside
+from pipelines.datasets import TUPLE, Array, Table
+from pipelines.filters import Filter, Span, lattice
+from pipelines.sources import check_unchanged
+from pipelines.spark import Progress, over, session, watched, whereabouts
+from pipelines.tables import as_filter, column
+from pipelines.workspace import Workspace
+
+
+def trace(
+    workspace: Workspace,
+    dataset: str,
+    where: str | None = None,
+    attributes: Iterable[str] = (),
+    want: str = "exact",
+    *,
+    spark: SparkSession | None = None,
+    registry: Registry | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Where some rows or cells of a dataset came from, with a guarantee."""
+    began = time.monotonic()
+    known = registry or Registry.of()
+    selection = select(workspace, dataset, where, attributes)
+    planned = plan(workspace, selection, wish(want), known)
+    within = limits or Limits()
+    within.check(planned, prices(planned))
+    seconds = time.monotonic() - began
+    answer = carry_out(planned, spark or session(), within, progress)
+    answer.seconds.update(plan=seconds, total=time.monotonic() - began)
+    return answer
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a trace has found so far."""
+
+    spark: SparkSession
+    limits: Limits
+    progress: Progress | None
+    jobs: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"weak": 0.0, "verify": 0.0})
+    reached: dict[Key, list[tuple[Hop, pa.Table, Filter]]] = field(default_factory=dict)
+    reads: dict[Key, set[Chunk | int]] = field(default_factory=dict)
+    bytes: dict[Key, int] = field(default_factory=dict)
+
+    def count(self, source: Table | Array, pieces: list[Piece]) -> None:
+        """Note which chunks of a dataset are read, and how many bytes those hold."""
+        known = self.reads.setdefault(_key(source), set())
+        new = {where for where, _ in pieces} - known
+        known |= new
+        sizes = [source.groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
+        self.bytes[_key(source)] = self.bytes.get(_key(source), 0) + sum(sizes)
+
+
+def carry_out(
+    planned: Plan,
+    spark: SparkSession,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Do what a plan says, hop by hop from the selection to the sources."""
+    for hop in planned.hops:
+        if isinstance(hop.source, Array):
+            check_unchanged(hop.source)
+    work = _Work(spark, limits or Limits(), progress)
+    selected = planned.selection
+    found = {_key(selected.dataset): _selected(work, planned)}
+    for hop in planned.hops:
+        image, source = _key(hop.image), _key(hop.source)
+        if image not in found:
+            found[image] = _gathered(work, hop.image)
+        rows, outline = _hop(work, hop, found[image].at)
+        work.reached.setdefault(source, []).append((hop, rows, outline))
+    for key, hops in work.reached.items():
+        found.setdefault(key, _gathered(work, hops[0][0].source))
+    about = {**whereabouts(spark), "jobs": work.jobs}
+    return Answer(planned, found, work.seconds, about)
+
+
+def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
+    """The candidates of a hop that count, level by level from the top."""
+    above: Filter | None = None
+    found: pa.Table | None = None
+    for level in hop.levels:
+        began = time.monotonic()
+        parts = parts_of(hop, level, at, above)
+        question = Question.about(hop.box, hop.source, at, parts)
+        work.seconds["weak"] += time.monotonic() - began
+        began = time.monotonic()
+        if isinstance(hop.source, Array) and level.name == TUPLE:
+            above = _steps(hop.source, question, parts)
+        else:
+            label = f"{hop.image.name} to {hop.source.name}"
+            found = _asked(work, hop.source, label, question, parts)
+            outline = combined(parts)
+        work.seconds["verify"] += time.monotonic() - began
+    assert found is not None
+    return found, outline
+
+
+def _steps(array: Array, question: Question, parts: list[Part]) -> Filter:
+    """The tuples of an array that count, known from its coordinates, as a filter."""
+    record = array.dims[0]
+    if not question.combines:
+        return inside(array, parts[0].filter).only(record)
+    tables = [_candidate_steps(array, p.filter, n) for n, p in enumerate(parts)]
+    schema = pa.schema([(n, pa.int64()) for n in ("owner", "part", "variable", *array.dims)])
+    kept = settled(question, pa.concat_tables(t.cast(schema) for t in tables))
+    steps = column(kept, record)
+    return Filter(column(kept, "owner"), {record: Span(steps, steps)})
+
+
+def _candidate_steps(array: Array, filter_: Filter, part: int) -> pa.Table:
+    record = array.dims[0]
+    within = inside(array, filter_).spans[record]
+    owners = inside(array, filter_).owner
+    box, points = lattice(within.low[:, None], within.high[:, None])
+    zero = np.zeros(len(points), np.int64)
+    inner = {d: zero for d in array.dims[1:]}
+    return pa.table(
+        {
+            "owner": owners[box],
+            "part": zero + part,
+            "variable": zero,
+            record: points[:, 0],
+            **inner,
+        }
+    )
+
+
+def _asked(
+    work: _Work, source: Table | Array, label: str, question: Question, parts: list[Part]
+) -> pa.Table:
+    """The answer of one Spark job to one question."""
+    pieces = pieces_of(source, parts)
+    work.count(source, pieces)
+    if not pieces:
+        return question.schema.empty_table()
+    with watched(work.spark, label, work.progress, work.limits.seconds) as watch:
+        rows = _frame(work.spark, question, pieces, len(parts)).toArrow()
+    work.jobs += watch.jobs
+    return rows
+
+
+def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: int) -> DataFrame:
+    """Read each piece once and settle it there, or after a shuffle if data straddle pieces."""
+    if not (question.combines and straddles(pieces, parts)):
+        return over(
+            spark,
+            pieces,
+            lambda p: settled(question, read(question, p)).to_batches(),
+            question.schema,
+        )
+    candidates = over(spark, pieces, lambda p: read(question, p).to_batches(), question.schema)
+    tasks = spark.sparkContext.defaultParallelism
+
+    def settle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return settled_batches(question, batches)
+
+    return candidates.repartition(tasks, "owner").mapInArrow(settle, candidates.schema)
+
+
+def _key(dataset: Table | Array) -> Key:
+    return dataset.name, dataset.version
+
+
+def _selected(work: _Work, planned: Plan) -> Found:
+    """The selection itself; where nothing is behind it, with the values of its cells."""
+    dataset, at = planned.selection.dataset, planned.selection.at
+    if planned.hops or isinstance(dataset, Table):
+        return Found(dataset, pa.table({k: s.low for k, s in at.spans.items()}), at, {}, 0, 0, at)
+    variables = [n for n in planned.selection.attributes if n in dataset.variables]
+    part = Part(at, (), True, tuple(variables) or tuple(dataset.variables))
+    question = Question(None, dataset, {}, ((),), (True,), False)
+    rows = _asked(work, dataset, dataset.name, question, [part])
+    key = _key(dataset)
+    kept = rows.drop_columns(["owner", "part"])
+    return Found(dataset, kept, at, {}, len(work.reads[key]), work.bytes[key], at)
+
+
+def _gathered(work: _Work, dataset: Table | Array) -> Found:
+    """Everything that hops have found in a dataset, each row or cell once, with its links."""
+    key = _key(dataset)
+    hops = work.reached[key]
+    together = pa.concat_tables([rows for _, rows, _ in hops])
+    identity = ["row"] if isinstance(dataset, Table) else ["variable", *dataset.dims]
+    stacked = np.column_stack([column(together, n) for n in identity])
+    _, first, which = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    rows = together.take(first).drop_columns(["owner", "part"])
+    outline = hops[0][2]
+    links, start = {}, 0
+    for hop, found, each in hops:
+        stop = start + found.num_rows
+        pairs = np.column_stack([column(found, "owner"), which.ravel()[start:stop]])
+        links[_key(hop.image)] = np.unique(pairs, axis=0)
+        outline = outline if each is hops[0][2] else outline | each
+        start = stop
+    at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else dataset.dims))
+    chunks, size = len(work.reads.get(key, ())), work.bytes.get(key, 0)
+    return Found(dataset, rows, at, links, chunks, size, outline)

@@ -1,0 +1,1 @@
+"""How the data is made: datasets, boxes, pipelines and runs."""

@@ -1,0 +1,164 @@
+"""Reading arrays: chunks, blocks with a halo, and single cells, from Zarr or NetCDF in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from pipelines.datasets import Array
+from pipelines.errors import Failed
+from pipelines.filters import Filter, Span, lattice
+
+Ranges = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk of one variable: where it lies, last index included, and how many bytes it holds."""
+
+    variable: str
+    ranges: tuple[tuple[int, int], ...]
+    bytes: int
+
+
+def opened(array: Array) -> xr.Dataset:
+    """The array's file as xarray sees it, under our names; nothing is read yet."""
+    return _opened(array.path, array.engine, array.version, tuple(sorted(array.stored.items())))
+
+
+@lru_cache(maxsize=64)
+def _opened(path: str, engine: str, version: str, stored: tuple[tuple[str, str], ...]) -> Any:
+    data = open_file(path, engine)
+    renames = {theirs: ours for ours, theirs in stored if ours != theirs}
+    return data.rename(renames)
+
+
+def open_file(path: str, engine: str) -> xr.Dataset:
+    """Open a NetCDF or Zarr file lazily, or say in one line why it cannot be."""
+    options: dict[str, Any] = {"consolidated": False} if engine == "zarr" else {}
+    try:
+        return xr.open_dataset(
+            path, engine=engine, cache=False, chunks=None, decode_timedelta=False, **options
+        )
+    except FileNotFoundError:
+        raise Failed(f'no file at "{path}"; mend the path in the pipeline') from None
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Failed(f'cannot read "{path}" as {engine}: {reason}') from None
+
+
+def coordinate(array: Array, dim: str) -> NDArray[Any]:
+    """The coordinate values along a dimension (its indices where the file has none)."""
+    data = opened(array)
+    return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
+
+
+def unit_of(array: Array, variable: str) -> str | None:
+    """The unit the file states for a variable."""
+    return array.attribute(variable).unit
+
+
+def chunks_of(array: Array, variable: str) -> list[Chunk]:
+    """Every chunk of a variable, in order."""
+    high = np.array([[-(-n // c) - 1 for n, c in zip(array.shape, array.chunks, strict=True)]])
+    _, keys = lattice(np.zeros_like(high), high)
+    return [_chunk(array, variable, key) for key in keys]
+
+
+def _chunk(array: Array, variable: str, key: NDArray[np.int64]) -> Chunk:
+    ranges = tuple(
+        (int(k) * c, min((int(k) + 1) * c, n) - 1)
+        for k, c, n in zip(key, array.chunks, array.shape, strict=True)
+    )
+    return Chunk(variable, ranges, int(np.prod(array.chunks)) * array.itemsize)
+
+
+def inside(array: Array, filter_: Filter) -> Filter:
+    """A filter on every dimension of the array, cut to what exists."""
+    spans = {}
+    for dim, extent in array.size.items():
+        span = filter_.span(dim)
+        low = np.zeros(len(filter_), np.int64) if span is None else _whole(span.low, np.ceil)
+        high = np.full(len(filter_), extent - 1) if span is None else _whole(span.high, np.floor)
+        spans[dim] = Span(np.maximum(low, 0), np.minimum(high, extent - 1))
+    return Filter(filter_.owner, spans).without_empty()
+
+
+def _whole(values: NDArray[Any], rounding: Any) -> NDArray[np.int64]:
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    return np.asarray(rounding(np.clip(values, -1, 2**62)).astype(np.int64))
+
+
+def touched(array: Array, variable: str, filter_: Filter) -> list[tuple[Chunk, NDArray[np.int64]]]:
+    """The chunks that a filter needs, each with the positions of the boxes that need it."""
+    low, high = _corners(array, filter_)
+    size = np.array(array.chunks)
+    box, keys = lattice(low // size, high // size)
+    if not len(keys):
+        return []
+    found, which = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    cuts = np.cumsum(np.bincount(which.ravel()))[:-1]
+    groups = np.split(box[order], cuts)
+    return [(_chunk(array, variable, k), g) for k, g in zip(found, groups, strict=True)]
+
+
+def cells_in(
+    array: Array, chunk: Chunk, filter_: Filter
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """The cells of one chunk that a filter holds: owner, indices and value of each, once."""
+    low, high = _corners(array, filter_)
+    first, last = np.array(chunk.ranges).T
+    low, high = np.maximum(low, first), np.minimum(high, last)
+    box, points = lattice(low, high)
+    once = _first_of_each(filter_.owner[box], points - first, last - first + 1)
+    owner, points = filter_.owner[box][once], points[once]
+    origin = points.min(axis=0) if len(points) else first
+    stop = points.max(axis=0) if len(points) else first - 1
+    region = _values(array, chunk.variable, list(zip(origin, stop + 1, strict=True)))
+    return owner, points, region[tuple((points - origin).T)]
+
+
+def _first_of_each(
+    owner: NDArray[np.int64], points: NDArray[np.int64], shape: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The positions of each pair of owner and point the first time it comes."""
+    cell = np.ravel_multi_index(tuple(points.T), tuple(shape))
+    return np.unique(owner * int(shape.prod()) + cell, return_index=True)[1]
+
+
+def _corners(array: Array, filter_: Filter) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    spans = [filter_.spans[d] for d in array.dims]
+    return np.column_stack([s.low for s in spans]), np.column_stack([s.high for s in spans])
+
+
+def block(array: Array, variable: str, ranges: Ranges) -> NDArray[Any]:
+    """The values in index ranges (last excluded) that may reach past a circular dimension's seam."""
+    cut = [(d, *ranges.get(d, (0, n))) for d, n in array.size.items()]
+    plain = [(0, array.size[d]) if _wraps(array, d, a, b) else (a, b) for d, a, b in cut]
+    values = _values(array, variable, plain)
+    for axis, (dim, a, b) in enumerate(cut):
+        if _wraps(array, dim, a, b):
+            values = np.take(values, np.arange(a, b) % array.size[dim], axis=axis)
+    return values
+
+
+def _wraps(array: Array, dim: str, first: int, last: int) -> bool:
+    return dim in array.circular and (first < 0 or last > array.size[dim])
+
+
+def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArray[Any]:
+    index = {d: slice(int(a), int(b)) for d, (a, b) in zip(array.dims, ranges, strict=True)}
+    try:
+        found = opened(array)[variable].transpose(*array.dims, ...).isel(index)
+        return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Failed(f'cannot read "{variable}" of "{array.path}": {reason}') from None

@@ -1,0 +1,151 @@
+"""What a box is: what it takes, what it makes, its parameters, and how it runs."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.arrays import Ranges
+from pipelines.datasets import Attribute, Dataset, Type
+from pipelines.errors import Refused, unknown
+
+SHIPPED = ("pipelines.boxes.cyclones",)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A place where a dataset goes in: which kind, and which types of attributes it must have."""
+
+    name: str
+    kind: str
+    needs: tuple[Type, ...] = ()
+
+
+def param(
+    default: Any, help: str, *, unit: str = "", low: float | None = None, high: float | None = None
+) -> Any:
+    """A parameter of a box: its default, what it means, its unit and its bounds."""
+    return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high})
+
+
+class Box(ABC):
+    """One step of a pipeline. A subclass is a frozen dataclass whose fields are its parameters."""
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    version: ClassVar[str] = "1"
+    takes: ClassVar[tuple[Port, ...]] = ()
+    makes: ClassVar[tuple[Attribute, ...]]
+    asks: ClassVar[tuple[str, ...]] = ()
+    contributed: ClassVar[str]
+    deterministic: ClassVar[bool] = True
+
+    @classmethod
+    def from_params(cls, given: Mapping[str, Any]) -> Self:
+        """The box with these parameters, each checked for name, type and bounds."""
+        known = {f.name: f for f in cls.parameters()}
+        hints = get_type_hints(cls)
+        for name in given:
+            if name not in known:
+                raise unknown("parameter", name, known, f'of box "{cls.name}"')
+        return cls(**{n: _checked(cls.name, known[n], hints[n], v) for n, v in given.items()})
+
+    @classmethod
+    def parameters(cls) -> tuple[Field[Any], ...]:
+        """The parameters this box declares."""
+        return fields(cls)  # type: ignore[arg-type]  # every concrete box is a dataclass
+
+    def params(self) -> dict[str, Any]:
+        """The parameters this box has."""
+        return {f.name: getattr(self, f.name) for f in self.parameters()}
+
+
+class TableBox(Box):
+    """A box that makes a table, as a Spark data frame."""
+
+    kind = "table"
+
+    @abstractmethod
+    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+        """The rows this box makes of its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The shape of an array to be made: coordinates, chunks, and attributes of its variables."""
+
+    coordinates: Mapping[str, NDArray[Any]]
+    chunks: tuple[int, ...]
+    metadata: Mapping[str, Mapping[str, Any]]
+    circular: tuple[str, ...] = ()
+    dtype: Any = np.float32
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(c) for c in self.coordinates.values())
+
+
+class ArrayBox(Box):
+    """A box that makes an array, chunk by chunk."""
+
+    kind = "array"
+
+    @abstractmethod
+    def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
+        """The array this box will fill."""
+
+    @abstractmethod
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, NDArray[Any]]:
+        """The values of each variable in index ranges, last excluded; runs on a worker."""
+
+
+def _checked(box: str, declared: Field[Any], hint: Any, value: Any) -> Any:
+    """A parameter's value if it has the declared type and lies within its bounds."""
+    whole = float(value) if hint is float and type(value) is int else value
+    if type(whole) is not hint:
+        raise Refused(f'box "{box}": {declared.name} is {value!r}, not a {hint.__name__}')
+    low, high = declared.metadata.get("low"), declared.metadata.get("high")
+    below = low is not None and not whole >= low
+    if below or (high is not None and not whole <= high):
+        limits = f"from {low}" + (f" to {high}" if high is not None else " up")
+        raise Refused(f'box "{box}": {declared.name} is {value!r}; it may be {limits}')
+    return whole
+
+
+def default_of(declared: Field[Any]) -> Any:
+    """What a parameter is when nobody says."""
+    return None if declared.default is MISSING else declared.default
+
+
+def modules(named: Iterable[str] = ()) -> list[ModuleType]:
+    """The modules that hold boxes: those shipped, those installed, and those named."""
+    installed = [e.value for e in entry_points(group="whence.boxes")]
+    return [_imported(name) for name in dict.fromkeys([*SHIPPED, *installed, *named])]
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and name.split(".")[0] == error.name.split(".")[0]:
+            raise Refused(
+                f'no module "{name}" to take boxes from; is it installed, or on PYTHONPATH?'
+            ) from None
+        raise
+
+
+def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
+    """The boxes that modules define, by name."""
+    kinds = [c for m in found for c in vars(m).values() if inspect.isclass(c)]
+    return {c.name: c for c in kinds if issubclass(c, Box) and not inspect.isabstract(c)}

@@ -1,0 +1,184 @@
+"""What shall be done: boxes wired by arrows, read from YAML and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import yaml
+
+from pipelines.boxes.box import Box, Port, boxes_in, modules
+from pipelines.errors import Refused, unknown
+
+NAME = re.compile(r"[\w.-]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dataset that comes from outside: a file, and what its variables are called there."""
+
+    path: str
+    kind: str = "array"
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A box in its place: with its parameters, and the dataset at each of its ports."""
+
+    box: Box
+    inputs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Sources, and steps by the name of the dataset each makes.
+
+    >>> demo = Pipeline.from_text('''
+    ... name: demo
+    ... boxes:
+    ...   agcm: {box: simulate_agcm}
+    ...   minima: {box: extract_minima, inputs: {field: agcm}}
+    ... ''')
+    >>> [name for name, step in demo.in_order()]
+    ['agcm', 'minima']
+    """
+
+    name: str
+    sources: Mapping[str, Source]
+    steps: Mapping[str, Step]
+    text: str = ""
+
+    @classmethod
+    def from_file(cls, path: Path | str, boxes: Mapping[str, type[Box]] | None = None) -> Pipeline:
+        """Read a pipeline; paths in it are relative to its file."""
+        try:
+            text = Path(path).read_text()
+        except (OSError, UnicodeDecodeError):
+            raise Refused(f'no pipeline can be read from "{path}"; give a YAML file') from None
+        return cls.from_text(text, boxes, Path(path).resolve().parent)
+
+    @classmethod
+    def from_text(
+        cls, text: str, boxes: Mapping[str, type[Box]] | None = None, base: Path | None = None
+    ) -> Pipeline:
+        """Read a pipeline from YAML: data only, nothing in it is executed."""
+        known = boxes if boxes is not None else boxes_in(modules())
+        plain = _mapping(_loaded(text), "a pipeline", {"name", "sources", "boxes"})
+        if not isinstance(plain.get("name"), str):
+            raise Refused("a pipeline needs a name, like: name: cyclones")
+        sources = {n: _source(n, s, base) for n, s in _named(plain, "sources")}
+        steps = {n: _step(n, s, known) for n, s in _named(plain, "boxes")}
+        pipeline = cls(_checked_name(plain["name"]), sources, steps, text)
+        pipeline._check()
+        return pipeline
+
+    def graph(self) -> nx.DiGraph[str]:
+        """Datasets, and an arrow from each to what is made of it."""
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from([*self.sources, *self.steps])
+        graph.add_edges_from((i, n) for n, s in self.steps.items() for i in s.inputs.values())
+        return graph
+
+    def in_order(self) -> Iterator[tuple[str, Step]]:
+        """The steps, each after those it needs."""
+        for name in nx.lexicographical_topological_sort(self.graph()):
+            if name in self.steps:
+                yield name, self.steps[name]
+
+    def _check(self) -> None:
+        if not self.steps:
+            raise Refused(f'pipeline "{self.name}" has no boxes')
+        for name in set(self.sources) & set(self.steps):
+            raise Refused(f'"{name}" is both a source and a box; rename one')
+        for name, step in self.steps.items():
+            self._check_ports(name, step)
+        for cycle in nx.simple_cycles(self.graph()):
+            raise Refused(f"the arrows run in a circle: {' -> '.join([*cycle, cycle[0]])}")
+
+    def _check_ports(self, name: str, step: Step) -> None:
+        ports = {p.name: p for p in step.box.takes}
+        for port, given in step.inputs.items():
+            if port not in ports:
+                raise unknown("port", port, ports, f'at box "{name}" ({step.box.name})')
+            if given not in self.sources and given not in self.steps:
+                raise unknown("dataset", given, [*self.sources, *self.steps], f'for box "{name}"')
+            self._check_fit(name, ports[port], given)
+        for port in ports.keys() - step.inputs.keys():
+            raise Refused(f'box "{name}" ({step.box.name}) has nothing at its port "{port}"')
+
+    def _check_fit(self, name: str, port: Port, given: str) -> None:
+        """Refuse an arrow whose dataset is of another kind, or lacks a type the port needs."""
+        kind = self.steps[given].box.kind if given in self.steps else self.sources[given].kind
+        if kind != port.kind:
+            raise Refused(
+                f'port "{port.name}" of box "{name}" takes a {port.kind}, "{given}" is a {kind}'
+            )
+        if given in self.steps:
+            made = {a.type for a in self.steps[given].box.makes}
+            for missing in set(port.needs) - made:
+                raise Refused(
+                    f'port "{port.name}" of box "{name}" needs a {missing}, "{given}" has none'
+                )
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise Refused(f"the pipeline is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _mapping(plain: Any, what: str, keys: set[str]) -> dict[str, Any]:
+    if not isinstance(plain, dict):
+        raise Refused(f"{what} has the keys {', '.join(sorted(keys))}; found {plain!r:.60}")
+    for key in plain:
+        if key not in keys:
+            raise unknown("key", str(key), keys, f"in {what}")
+    return plain
+
+
+def _named(plain: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    entries = plain.get(key) or {}
+    if not isinstance(entries, dict):
+        raise Refused(f"{key} maps names to descriptions; found {entries!r:.60}")
+    for name, entry in entries.items():
+        yield _checked_name(name), entry
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not NAME.fullmatch(name) or set(name) <= {"."}:
+        raise Refused(
+            f"{name!r} is not a name: up to 80 letters, digits, dots, dashes, underscores"
+        )
+    return name
+
+
+def _source(name: str, entry: Any, base: Path | None) -> Source:
+    plain = _mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
+    if not isinstance(plain.get("path"), str):
+        raise Refused(f'source "{name}" needs a path')
+    if plain.get("kind", "array") != "array":
+        raise Refused(f'source "{name}": kind is {plain["kind"]!r}; sources are of kind array')
+    names = plain.get("variables") or {}
+    if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):
+        raise Refused(f'source "{name}": variables maps our names to the names in the file')
+    path = Path(plain["path"])
+    return Source(str(path if path.is_absolute() or base is None else base / path), "array", names)
+
+
+def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
+    plain = _mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
+    kind = plain.get("box")
+    if kind not in known:
+        raise unknown("box", str(kind), known)
+    if plain.get("keep", True) is not True:
+        raise Refused(f'box "{name}": every box is kept so far; leave out "keep"')
+    inputs, params = plain.get("inputs") or {}, plain.get("params") or {}
+    if not isinstance(inputs, dict) or not isinstance(params, dict):
+        raise Refused(f'box "{name}": inputs maps ports to datasets, params names to values')
+    return Step(known[kind].from_params(params), {str(p): str(d) for p, d in inputs.items()})

@@ -1,0 +1,195 @@
+"""The one place where a Spark session is made, sized, warmed, watched and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.errors import Failed, TooDear
+from pipelines.java import java_home
+
+LOCAL = "local[*,4]"
+Piece = TypeVar("Piece")
+Progress = Callable[[str, int, int], None]
+
+
+def session(master: str = LOCAL) -> SparkSession:
+    """The Spark session of this process, started if there is none."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("whence").master(master)
+    for key, value in _settings(master).items():
+        builder = builder.config(key, value)
+    try:
+        with _java_unheard():
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise Failed(f"Spark did not start on {master}: {_reason(error)}") from None
+
+
+@contextmanager
+def _java_unheard() -> Iterator[None]:
+    """Start Java with its stderr closed to people, who hear from us; WHENCE_SPARK_LOG opens it."""
+    if os.environ.get("WHENCE_SPARK_LOG"):
+        yield
+        return
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _settings(master: str) -> dict[str, str]:
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        # One job per hop: adaptive execution would run every stage as a job of its own.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        **(local if master.startswith("local") else {}),
+    }
+
+
+def warm(spark: SparkSession, module: str = __name__) -> None:
+    """Run an empty job, so that Python workers are up, with `module` imported, before a wait."""
+
+    def nothing(piece: int) -> Iterator[pa.RecordBatch]:
+        import_module(module)
+        yield pa.record_batch({"n": pa.array([piece])})
+
+    every = list(range(spark.sparkContext.defaultParallelism))
+    over(spark, every, nothing, pa.schema([("n", pa.int64())])).toArrow()
+
+
+def over(
+    spark: SparkSession,
+    pieces: Sequence[Piece],
+    work: Callable[[Piece], Iterable[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """The rows that `work` makes of each piece, in their order; Spark carries only piece numbers."""
+    tasks = max(1, min(len(pieces), 4 * spark.sparkContext.defaultParallelism))
+
+    def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                yield from work(pieces[number])
+
+    numbers = spark.range(0, len(pieces), 1, tasks)
+    return numbers.mapInArrow(each, from_arrow_schema(schema, prefer_timestamp_ntz=True))
+
+
+@dataclass(slots=True)
+class Watch:
+    """What a piece of Spark work did: how many jobs it took."""
+
+    group: str
+    jobs: int = 0
+    stopped: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def watched(
+    spark: SparkSession,
+    label: str,
+    progress: Progress | None = None,
+    seconds: float | None = None,
+) -> Iterator[Watch]:
+    """Run the jobs inside under one group: shown as they go, cancelled by Ctrl-C or after `seconds`."""
+    watch = Watch(f"whence-{uuid.uuid4().hex}")
+    context = spark.sparkContext
+    context.setJobGroup(watch.group, label, interruptOnCancel=True)
+    threads = [
+        threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
+    ]
+    if seconds is not None:
+        threads.append(
+            threading.Thread(target=_stop_after, args=(context, watch, seconds), daemon=True)
+        )
+    for thread in threads:
+        thread.start()
+    try:
+        yield watch
+    except KeyboardInterrupt:
+        context.cancelJobGroup(watch.group)
+        raise
+    except (PySparkException, Py4JError) as error:
+        if watch.stopped:
+            raise TooDear(f"{label}: {watch.stopped}") from None
+        raise Failed(f"{label}: {_reason(error)}") from None
+    finally:
+        watch.done.set()
+        watch.jobs = _jobs(context, watch)
+        context.setLocalProperty("spark.jobGroup.id", "")
+
+
+def _jobs(context: Any, watch: Watch) -> int:
+    try:
+        return len(context.statusTracker().getJobIdsForGroup(watch.group))
+    except Py4JError:
+        return 0
+
+
+def _follow(context: Any, watch: Watch, label: str, progress: Progress | None) -> None:
+    """Tell the progress of a group's tasks a few times a second."""
+    while progress is not None and not watch.done.wait(0.25):
+        try:
+            progress(label, *_tasks(context.statusTracker(), watch.group))
+        except Py4JError:
+            return
+
+
+def _tasks(tracker: Any, group: str) -> tuple[int, int]:
+    jobs = [j for j in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if j]
+    stages = [s for j in jobs for s in map(tracker.getStageInfo, j.stageIds) if s]
+    return sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
+
+
+def _stop_after(context: Any, watch: Watch, seconds: float) -> None:
+    if not watch.done.wait(seconds):
+        watch.stopped = (
+            f"not done within {seconds:g} s; select fewer rows, or raise --limit-seconds"
+        )
+        context.cancelJobGroup(watch.group)
+
+
+def _reason(error: BaseException) -> str:
+    """The one line of a Spark error that a person can act on."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [m[1] for m in (re.match(r"pipelines\.errors\.\w+: (.*)", x) for x in lines) if m]
+    if ours:
+        return ours[-1]
+    python = [x for x in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", x)]
+    return (python or lines or [type(error).__name__])[-1][:300]
+
+
+def whereabouts(spark: SparkSession) -> dict[str, str]:
+    """On which Spark something ran."""
+    return {"master": str(spark.sparkContext.master), "version": version("pyspark")}

@@ -1,0 +1,157 @@
+"""Reading and writing tables: Parquet in small row groups whose bounds are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pipelines.datasets import Group, Table
+from pipelines.errors import Failed
+from pipelines.filters import Filter, span
+
+GROUP_ROWS = 8192
+
+
+def column(table: pa.Table, name: str) -> NDArray[Any]:
+    """A column as numpy; times as datetime64, missing numbers as NaN."""
+    values = table[name].combine_chunks()
+    if pa.types.is_timestamp(values.type):
+        return np.asarray(values.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False))
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """The columns of a table and how they are stored."""
+    return pa.schema([(c, pa.type_for_alias(t)) for c, t in table.types.items()])
+
+
+def read_group(table: Table, group: Group) -> pa.Table:
+    """One row group, whole."""
+    path = Path(table.path) / group.file
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read_row_group(group.index)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise Failed(f'cannot read "{path}": {error}') from None
+
+
+def as_filter(rows: pa.Table) -> Filter:
+    """A filter that holds exactly the values of each row, one owner a row."""
+    spans = {c: span(column(rows, c)) for c in rows.column_names}
+    return Filter(np.arange(rows.num_rows), spans)
+
+
+def touched(table: Table, filter_: Filter) -> list[tuple[int, NDArray[np.int64]]]:
+    """The row groups that may hold rows of a filter, each with the boxes that may find them there."""
+    found = []
+    for number, group in enumerate(table.groups):
+        boxes = np.ones(len(filter_), bool)
+        for key, each in filter_.spans.items():
+            low, high = bounds(group, key, each.low.dtype)
+            if low is not None:
+                boxes &= (each.high >= low) & (each.low <= high)
+        if boxes.any():
+            found.append((number, np.flatnonzero(boxes)))
+    return found
+
+
+def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and greatest value of a column in a row group, in the filter's type; None if unknown."""
+    low, high = group.bounds[key]
+    if low is None:
+        return None, None
+    return (np.datetime64(low), np.datetime64(high)) if dtype.kind == "M" else (low, high)
+
+
+def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows a filter holds: the owner and the position of each, once."""
+    if not filter_.spans:
+        owners = np.unique(filter_.owner)
+        return np.repeat(owners, rows.num_rows), np.tile(np.arange(rows.num_rows), len(owners))
+    keys = list(filter_.spans)
+    box, position = _between(column(rows, keys[0]), filter_, keys[0])
+    for key in keys[1:]:
+        each = filter_.spans[key]
+        values = column(rows, key)[position]
+        keep = (values >= each.low[box]) & (values <= each.high[box])
+        box, position = box[keep], position[keep]
+    pairs = np.unique(np.column_stack([filter_.owner[box], position]), axis=0)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _between(
+    values: NDArray[Any], filter_: Filter, key: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every pair of a box and a row whose value of `key` it holds, by one sorted search."""
+    order = np.argsort(values, kind="stable")
+    each = filter_.spans[key]
+    first = np.searchsorted(values, each.low, "left", sorter=order)
+    last = np.searchsorted(values, each.high, "right", sorter=order)
+    counts = np.maximum(last - first, 0)
+    box = np.repeat(np.arange(len(filter_)), counts)
+    step = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return box, order[first[box] + step]
+
+
+def held(table: Table, filter_: Filter) -> pa.Table:
+    """The rows that a filter holds, reading only the row groups it touches."""
+    parts = [read_group(table, table.groups[number]) for number, _ in touched(table, filter_)]
+    kept = [part.take(np.unique(rows_in(part, filter_)[1])) for part in parts]
+    return pa.concat_tables(kept) if kept else schema_of(table).empty_table()
+
+
+def matching(table: Table, predicate: pc.Expression | None, limit: int | None = None) -> pa.Table:
+    """The rows that a predicate keeps, at most `limit` of them; other row groups are not read."""
+    files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
+    if not files:
+        return schema_of(table).empty_table()
+    try:
+        stored = ds.dataset(files, format="parquet")
+        if limit is not None:
+            return stored.head(limit, filter=predicate)
+        return stored.to_table(filter=predicate)
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = str(error).splitlines()[0]
+        raise Failed(
+            f'cannot read the rows of "{table.name}" in "{table.path}": {reason}'
+        ) from None
+
+
+def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema) -> list[Group]:
+    """Write batches to one Parquet file in small row groups; an empty one writes nothing."""
+    rows = pa.Table.from_batches(list(batches), schema)
+    if not rows.num_rows:
+        return []
+    temporary = path.with_suffix(".partial")
+    pq.write_table(rows, temporary, row_group_size=GROUP_ROWS, compression="zstd")
+    temporary.replace(path)
+    return list(_groups(path))
+
+
+def _groups(path: Path) -> Iterator[Group]:
+    with pq.ParquetFile(path) as file:
+        for index in range(file.metadata.num_row_groups):
+            rows = file.read_row_group(index)
+            bytes_ = file.metadata.row_group(index).total_byte_size
+            limits = {c: _ends(rows[c]) for c in rows.column_names}
+            yield Group(path.name, index, rows.num_rows, bytes_, limits)
+
+
+def _ends(values: pa.ChunkedArray) -> tuple[Any, Any]:
+    ends = pc.min_max(values)
+    return _plain(ends["min"].as_py()), _plain(ends["max"].as_py())
+
+
+def _plain(value: Any) -> Any:
+    """A bound as JSON can hold it; NaN, which bounds nothing, as None."""
+    if value != value:
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value
