@@ -1,4 +1,4 @@
-"""The answer of a trace: the cells and rows behind a selection, their guarantee, and the evidence."""
+"""The answer of a trace: the cells and rows behind a selection, and how sure it is."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Limits:
             if {"bytes": bytes_, "cells": cells, "seconds": seconds}[flag] > getattr(self, flag):
                 rows = f'{len(plan.selection):,} of "{plan.selection.dataset.name}"'
                 raise TooDear(
-                    f"this trace would {what} {price}, over the limit of {limit}: it selects {rows}; "
-                    f"select fewer, or raise --limit-{flag}"
+                    f"this trace would {what} {price}, over the limit of {limit}: it "
+                    f"selects {rows}; select fewer, or raise --limit-{flag}"
                 )
 
 
@@ -57,7 +57,7 @@ def estimated_seconds(prices: list[Price]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a trace found in one dataset: each row or cell once, and which image rows it is behind."""
+    """What a trace found in one dataset: each row or cell once, and what it is behind."""
 
     dataset: Table | Array
     rows: pa.Table
@@ -69,12 +69,12 @@ class Found:
 
     @property
     def cells(self) -> int | None:
-        return self.rows.num_rows if isinstance(self.dataset, Array) else None
+        return int(self.rows.num_rows) if isinstance(self.dataset, Array) else None
 
     @property
     def tuples(self) -> int:
         if isinstance(self.dataset, Table):
-            return self.rows.num_rows
+            return int(self.rows.num_rows)
         return len(np.unique(column(self.rows, self.dataset.dims[0])))
 
     def table(self) -> pa.Table:
@@ -126,10 +126,9 @@ class Answer:
     def lineage(self) -> dict[str, Found]:
         """What was found, by the name of the dataset; for a source, the selection itself."""
         selected = self.plan.selection.dataset
-        behind = {
-            n: f for (n, v), f in self.found.items() if (n, v) != (selected.name, selected.version)
-        }
-        return behind or {selected.name: f for f in self.found.values()}
+        own = (selected.name, selected.version)
+        behind = {key[0]: found for key, found in self.found.items() if key != own}
+        return behind or {selected.name: self.found[own]}
 
     def guarantee(self, dataset: str) -> Guarantee:
         """What holds of the rows or cells found in a dataset."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def settled(question: Question, candidates: pa.Table) -> pa.Table:
     """The candidates that count, each once for each selected datum."""
     if not question.combines or not candidates.num_rows:
         return candidates
-    candidates = candidates.sort_by([("owner", "ascending"), ("part", "ascending")])
+    candidates = candidates.sort_by([("part", "ascending"), ("owner", "ascending")])
     seen = {n: column(candidates, n) for n in candidates.column_names}
     kept = np.flatnonzero(_verified(question, seen))
     kept = kept[_in_all_scalar_parts(question, seen, kept)]
@@ -129,19 +130,27 @@ def settled(question: Question, candidates: pa.Table) -> pa.Table:
 
 
 def _verified(question: Question, seen: Seen) -> Mask:
-    """Which candidates pass the checks of their part; they come sorted by datum and part."""
+    """Which candidates pass the checks of their part; they come sorted by part and datum."""
     keep = np.ones(len(seen["owner"]), bool)
-    changes = (np.diff(seen["owner"]) != 0) | (np.diff(seen["part"]) != 0)
-    cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(keep)]
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in _runs(question, seen):
         checks = question.checks[seen["part"][start]]
-        if checks:
-            mine = {k: v[start:stop] for k, v in seen.items()}
-            keep[start:stop] = _passes(question, int(seen["owner"][start]), checks, mine)
+        mine = {k: v[start:stop] for k, v in seen.items()}
+        # One datum's values if the run is one datum's, else a value for each candidate.
+        owner = seen["owner"][start] if mine["owner"][-1] == mine["owner"][0] else mine["owner"]
+        keep[start:stop] = _passes(question, owner, checks, mine)
     return keep
 
 
-def _passes(question: Question, owner: int, checks: Iterable[Check], seen: Seen) -> Mask:
+def _runs(question: Question, seen: Seen) -> Iterator[tuple[int, int]]:
+    """Where candidates that are checked together start and stop: a datum's, or all of a part."""
+    alone = [not all(v.pointwise for c in each for v in c.verify) for each in question.checks]
+    changes = np.diff(seen["part"]) != 0
+    changes |= np.array(alone)[seen["part"][1:]] & (np.diff(seen["owner"]) != 0)
+    cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(seen["part"])]
+    return pairwise(cuts)
+
+
+def _passes(question: Question, owner: Any, checks: Iterable[Check], seen: Seen) -> Mask:
     assert question.box is not None
     row = {k: v[owner] for k, v in question.at.items()}
     passed = np.ones(len(seen["owner"]), bool)
@@ -160,7 +169,7 @@ def _in_all_scalar_parts(question: Question, seen: Seen, kept: NDArray[np.int64]
     found, which = np.unique(identity, axis=0, return_inverse=True)
     in_parts = np.zeros((len(found), len(question.scalar)), bool)
     in_parts[which.ravel(), seen["part"][kept]] = True
-    everywhere = in_parts[:, list(question.scalar)].all(axis=1)
+    everywhere = np.asarray(in_parts[:, np.array(question.scalar)].all(axis=1))
     return np.asarray(~scalar | everywhere[which.ravel()])
 
 

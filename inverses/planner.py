@@ -208,7 +208,7 @@ def _inversion(
     goal: Guarantee,
     registry: Registry,
 ) -> Inversion:
-    """Figure 10 for one attribute: verifications that give the goal, weak inverses that they need."""
+    """How to invert one attribute: verifications that give the goal, weak inverses they need."""
     where = (box, attribute, port, source, level)
     weak, verify = registry.weak_for(*where), registry.verifications_for(*where)
     default = default_weak(attribute, level)

@@ -69,7 +69,8 @@ class WeakInverse(Registration):
 class Verification(Registration):
     """From those values and what the filter found to the part of it that counts.
 
-    `needs` is its apply condition; one that is `pointwise` decides each candidate by itself.
+    `needs` is its apply condition. One that is `pointwise` decides each candidate by itself, and
+    is called for many data at once: each value in `at` is then an array beside the candidates.
     """
 
     needs: Guarantee = NOTHING

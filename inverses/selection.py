@@ -1,4 +1,4 @@
-"""A selection: some rows, or cells, of one dataset, and which of their attributes are asked about."""
+"""A selection: some rows or cells of one dataset, and which attributes are asked about."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Attribute, Dataset, Table
@@ -46,7 +47,7 @@ def select(
         kept = predicate.expression(schema_of(dataset)) if predicate else None
         at = as_filter(matching(dataset, kept))
     else:
-        at = _cells(dataset, predicate)
+        at = cells_where(dataset, predicate)
     if not len(at):
         raise Refused(f'nothing in "{name}" is selected by --where "{where}"')
     return Selection(dataset, where, asked, at)
@@ -67,7 +68,7 @@ def asked_of(
     return [dataset.attribute(n) for n in names] if names else list(dataset.attributes)
 
 
-def _cells(array: Array, predicate: Predicate | None) -> Filter:
+def cells_where(array: Array, predicate: Predicate | None) -> Filter:
     """One owner per cell that a conjunction of conditions on single dimensions keeps."""
     kept = [np.arange(n) for n in array.shape]
     for part in predicate.conjuncts() if predicate else []:
@@ -95,7 +96,7 @@ def _axis(array: Array, part: Predicate) -> int:
     return array.dims.index(names[0])
 
 
-def _indices(array: Array, dim: str, part: Predicate) -> np.ndarray:
+def _indices(array: Array, dim: str, part: Predicate) -> NDArray[np.int64]:
     values = coordinate(array, dim)
     if values.dtype.kind == "M":
         values = values.astype("datetime64[us]")

@@ -77,7 +77,8 @@ class _Work:
         known = self.reads.setdefault(_key(source), set())
         new = {where for where, _ in pieces} - known
         known |= new
-        sizes = [source.groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
+        groups = source.groups if isinstance(source, Table) else ()
+        sizes = [groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
         self.bytes[_key(source)] = self.bytes.get(_key(source), 0) + sum(sizes)
 
 
@@ -145,7 +146,7 @@ def _candidate_steps(array: Array, filter_: Filter, part: int) -> pa.Table:
     owners = inside(array, filter_).owner
     box, points = lattice(within.low[:, None], within.high[:, None])
     zero = np.zeros(len(points), np.int64)
-    inner = {d: zero for d in array.dims[1:]}
+    inner = dict.fromkeys(array.dims[1:], zero)
     return pa.table(
         {
             "owner": owners[box],

@@ -20,7 +20,7 @@ Ranges = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk of one variable: where it lies, last index included, and how many bytes it holds."""
+    """One chunk of one variable: where it lies (last index included), and its bytes."""
 
     variable: str
     ranges: tuple[tuple[int, int], ...]
@@ -29,7 +29,10 @@ class Chunk:
 
 def opened(array: Array) -> xr.Dataset:
     """The array's file as xarray sees it, under our names; nothing is read yet."""
-    return _opened(array.path, array.engine, array.version, tuple(sorted(array.stored.items())))
+    data: xr.Dataset = _opened(
+        array.path, array.engine, array.version, tuple(sorted(array.stored.items()))
+    )
+    return data
 
 
 @lru_cache(maxsize=64)
@@ -140,7 +143,7 @@ def _corners(array: Array, filter_: Filter) -> tuple[NDArray[np.int64], NDArray[
 
 
 def block(array: Array, variable: str, ranges: Ranges) -> NDArray[Any]:
-    """The values in index ranges (last excluded) that may reach past a circular dimension's seam."""
+    """The values in index ranges (last excluded) that may reach past the seam of a circle."""
     cut = [(d, *ranges.get(d, (0, n))) for d, n in array.size.items()]
     plain = [(0, array.size[d]) if _wraps(array, d, a, b) else (a, b) for d, a, b in cut]
     values = _values(array, variable, plain)

@@ -174,7 +174,7 @@ def _source(name: str, entry: Any, base: Path | None) -> Source:
 def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
     plain = _mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
     kind = plain.get("box")
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise unknown("box", str(kind), known)
     if plain.get("keep", True) is not True:
         raise Refused(f'box "{name}": every box is kept so far; leave out "keep"')

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from pipelines.errors import Refused, unknown
 
-COMPARISONS: Mapping[type[exp.Expression], Callable[[Any, Any], Any]] = {
+COMPARISONS: Mapping[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,
     exp.NEQ: operator.ne,
     exp.LT: operator.lt,
@@ -40,7 +40,7 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
     """
 
     text: str
-    tree: exp.Expression
+    tree: exp.Expr
 
     @property
     def columns(self) -> set[str]:
@@ -73,7 +73,7 @@ def parsed(text: str) -> Predicate:
     return Predicate(text, checked)
 
 
-def _check(node: exp.Expression, text: str) -> None:
+def _check(node: exp.Expr, text: str) -> None:
     """Refuse every node that is not a comparison of a column with constants."""
     if isinstance(node, exp.And | exp.Or | exp.Not | exp.Paren):
         for child in node.iter_expressions():
@@ -95,30 +95,30 @@ def _is_constant(node: Any) -> bool:
     return isinstance(node, exp.Literal | exp.Boolean)
 
 
-def _compares(node: exp.Expression) -> bool:
+def _compares(node: exp.Expr) -> bool:
     if type(node) not in COMPARISONS:
         return False
     sides = (node.this, node.expression)
     return any(map(_is_column, sides)) and any(map(_is_constant, sides))
 
 
-def _ranges(node: exp.Expression) -> bool:
+def _ranges(node: exp.Expr) -> bool:
     ends = (node.args.get("low"), node.args.get("high"))
     return isinstance(node, exp.Between) and _is_column(node.this) and all(map(_is_constant, ends))
 
 
-def _lists(node: exp.Expression) -> bool:
+def _lists(node: exp.Expr) -> bool:
     plain = isinstance(node, exp.In) and not node.args.get("query") and _is_column(node.this)
     return plain and all(map(_is_constant, node.expressions))
 
 
-def _asks_null(node: exp.Expression) -> bool:
+def _asks_null(node: exp.Expr) -> bool:
     return (
         isinstance(node, exp.Is) and _is_column(node.this) and isinstance(node.expression, exp.Null)
     )
 
 
-def _expression(node: exp.Expression, schema: pa.Schema, text: str) -> pc.Expression:
+def _expression(node: exp.Expr, schema: pa.Schema, text: str) -> pc.Expression:
     if isinstance(node, exp.And | exp.Or):
         join = operator.and_ if isinstance(node, exp.And) else operator.or_
         return reduce(join, [_expression(p, schema, text) for p in node.flatten()])
@@ -129,7 +129,7 @@ def _expression(node: exp.Expression, schema: pa.Schema, text: str) -> pc.Expres
     return _atom(node, schema, text)
 
 
-def _atom(node: exp.Expression, schema: pa.Schema, text: str) -> pc.Expression:
+def _atom(node: exp.Expr, schema: pa.Schema, text: str) -> pc.Expression:
     turned = not _is_column(node.this)
     name = (node.expression if turned else node.this).name
     column, constant = pc.field(name), _Caster(schema.field(name), text)
@@ -152,7 +152,7 @@ class _Caster:
     field: pa.Field
     text: str
 
-    def __call__(self, node: exp.Expression) -> pa.Scalar:
+    def __call__(self, node: exp.Expr) -> pa.Scalar:
         value = _constant(node)
         try:
             if pa.types.is_floating(self.field.type) and not isinstance(value, str):
@@ -165,7 +165,7 @@ class _Caster:
             ) from None
 
 
-def _constant(node: exp.Expression) -> Any:
+def _constant(node: exp.Expr) -> Any:
     if isinstance(node, exp.Neg):
         return -_constant(node.this)
     if isinstance(node, exp.Boolean):

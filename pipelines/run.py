@@ -190,4 +190,6 @@ def _write_block(store: Path, values: Mapping[str, Any], ranges: Ranges) -> None
     group = zarr.open_group(store, mode="r+")
     where = tuple(slice(a, b) for a, b in ranges.values())
     for variable, block in values.items():
-        group[variable][where] = block
+        stored = group[variable]
+        assert isinstance(stored, zarr.Array)
+        stored[where] = block

@@ -93,8 +93,10 @@ def over(
     work: Callable[[Piece], Iterable[pa.RecordBatch]],
     schema: pa.Schema,
 ) -> DataFrame:
-    """The rows that `work` makes of each piece, in their order; Spark carries only piece numbers."""
-    tasks = max(1, min(len(pieces), 4 * spark.sparkContext.defaultParallelism))
+    """The rows that `work` makes of each piece, in order; Spark carries piece numbers."""
+    cores = spark.sparkContext.defaultParallelism
+    # A task costs a tenth of a second: little work is cut by cores, much of it finer.
+    tasks = max(1, min(len(pieces), cores if len(pieces) <= 32 * cores else 4 * cores))
 
     def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -122,7 +124,7 @@ def watched(
     progress: Progress | None = None,
     seconds: float | None = None,
 ) -> Iterator[Watch]:
-    """Run the jobs inside under one group: shown as they go, cancelled by Ctrl-C or after `seconds`."""
+    """Run jobs as one group: shown as they go, cancelled by Ctrl-C or after `seconds`."""
     watch = Watch(f"whence-{uuid.uuid4().hex}")
     context = spark.sparkContext
     context.setJobGroup(watch.group, label, interruptOnCancel=True)

@@ -17,7 +17,7 @@ from pipelines.datasets import Group, Table
 from pipelines.errors import Failed
 from pipelines.filters import Filter, span
 
-GROUP_ROWS = 8192
+GROUP_ROWS = 2048
 
 
 def column(table: pa.Table, name: str) -> NDArray[Any]:
@@ -50,7 +50,7 @@ def as_filter(rows: pa.Table) -> Filter:
 
 
 def touched(table: Table, filter_: Filter) -> list[tuple[int, NDArray[np.int64]]]:
-    """The row groups that may hold rows of a filter, each with the boxes that may find them there."""
+    """The row groups that may hold rows of a filter, each with those boxes."""
     found = []
     for number, group in enumerate(table.groups):
         boxes = np.ones(len(filter_), bool)
@@ -64,7 +64,7 @@ def touched(table: Table, filter_: Filter) -> list[tuple[int, NDArray[np.int64]]
 
 
 def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and greatest value of a column in a row group, in the filter's type; None if unknown."""
+    """The ends of a column in a row group, in the filter's type; None if unknown."""
     low, high = group.bounds[key]
     if low is None:
         return None, None
@@ -120,9 +120,15 @@ def matching(table: Table, predicate: pc.Expression | None, limit: int | None = 
         return stored.to_table(filter=predicate)
     except (OSError, pa.ArrowInvalid) as error:
         reason = str(error).splitlines()[0]
-        raise Failed(
-            f'cannot read the rows of "{table.name}" in "{table.path}": {reason}'
-        ) from None
+        raise Failed(f'cannot read "{table.name}" in "{table.path}": {reason}') from None
+
+
+def count(table: Table, predicate: pc.Expression | None) -> int:
+    """How many rows a predicate keeps."""
+    if predicate is None or not table.groups:
+        return table.rows
+    files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
+    return int(ds.dataset(files, format="parquet").count_rows(filter=predicate))
 
 
 def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema) -> list[Group]:

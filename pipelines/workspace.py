@@ -29,9 +29,7 @@ class Workspace:
         self.path = Path(path).resolve()
         found = _format(self.path)
         if found is None:
-            raise Refused(
-                f'no workspace at "{path}"; make one with: whence run PIPELINE.yaml -w DIR'
-            )
+            raise Refused(f'no workspace at "{path}"; make one with: whence run')
         if found != FORMAT:
             raise Refused(
                 f'the workspace at "{path}" has format {found}, this Whence reads format {FORMAT}; '
@@ -71,9 +69,7 @@ class Workspace:
         try:
             found = from_json(json.loads((home / "dataset.json").read_text()))
         except (OSError, ValueError, KeyError, TypeError):
-            raise Failed(
-                f'version "{home.name}" of "{name}" is missing or damaged; run again'
-            ) from None
+            raise Failed(f'version "{home.name}" of "{name}" is damaged; run again') from None
         return replace(found, path=str(home / found.path))
 
     @contextmanager

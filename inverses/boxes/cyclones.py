@@ -6,17 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, PURE
-from inverses.registry import AGGREGATE, SCALAR, Mask, Row, Seen, verifies, weakly_inverts
-from pipelines.boxes.cyclones import (
-    EARTH_KM,
-    REACH,
-    ExtractMinima,
-    IdentifyTracks,
-    code,
-    linked,
-    points_in,
-    uncoded,
-)
+from inverses.registry import AGGREGATE, Mask, Row, Seen, verifies, weakly_inverts
+from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import (
     ELEMENT,
     Array,
@@ -30,6 +21,8 @@ from pipelines.datasets import (
     WindSpeed,
 )
 from pipelines.filters import Filter, Span, wrapped
+from pipelines.linking import EARTH_KM, code, linked, points_in, uncoded
+from pipelines.minima import REACH
 
 
 @weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE])
@@ -54,8 +47,8 @@ def any_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
 )
 def holds_place(box: ExtractMinima, at: Row, seen: Seen, source: Array) -> Mask:
     """A step counts if its array has the minimum's cell."""
-    inside = at["lat_index"] < source.size["lat"] and at["lon_index"] < source.size["lon"]
-    return np.full(len(seen["time"]), inside)
+    inside = (at["lat_index"] < source.size["lat"]) & (at["lon_index"] < source.size["lon"])
+    return np.broadcast_to(inside, len(seen["time"]))
 
 
 @weakly_inverts(

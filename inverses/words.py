@@ -1,0 +1,167 @@
+"""Plans and answers in words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from inverses.answer import Answer, Found, estimated_seconds
+from inverses.guarantees import Guarantee, names, sign
+from inverses.outline import Price
+from inverses.planner import Hop, Inversion, Level, Plan
+from inverses.registry import Registration
+from pipelines.datasets import Array
+
+
+@dataclass(frozen=True, slots=True)
+class StepOfPlan:
+    """One line of a plan: what is done, by which functions, and what holds afterwards."""
+
+    hop: str
+    level: str
+    does: str
+    functions: str
+    guarantee: str
+    reads: str = ""
+
+
+def steps(plan: Plan, prices: Iterable[Price]) -> list[StepOfPlan]:
+    """A plan step by step, in the order it will be carried out."""
+    return [s for price in prices for s in _steps(price)]
+
+
+def _steps(price: Price) -> Iterator[StepOfPlan]:
+    hop, level = price.hop, price.level
+    each = level.inversions
+    attributes = ", ".join(f"{hop.image.name}.{i.attribute}" for i in each)
+    place = (f"{hop.image.name} → {hop.source.name}", level.name)
+    if len(each) > 1:
+        yield StepOfPlan(
+            *place, f"invert and verify {attributes}", _functions(each), "", _reads(price)
+        )
+        yield StepOfPlan(*place, f"{level.combination} them", "", _words(level.guarantee))
+    elif each[0].verify:
+        weak = each[0].weak[0].promises
+        yield StepOfPlan(*place, f"weakly invert {attributes}", _named(each[0].weak), _words(weak))
+        verified = _named(each[0].verify)
+        yield StepOfPlan(
+            *place, f"verify {attributes}", verified, _words(level.guarantee), _reads(price)
+        )
+    else:
+        found = _named(each[0].weak)
+        yield StepOfPlan(
+            *place, f"invert {attributes}", found, _words(level.guarantee), _reads(price)
+        )
+
+
+def _named(functions: Iterable[Registration]) -> str:
+    return ", ".join(f.name for f in functions)
+
+
+def _functions(inversions: Iterable[Inversion]) -> str:
+    return "; ".join(_named([*i.weak, *i.verify]) for i in inversions)
+
+
+def _words(guarantee: Guarantee) -> str:
+    return f"{sign(guarantee)} {', '.join(names(guarantee)) or 'no guarantee'}"
+
+
+def _reads(price: Price) -> str:
+    if not price.chunks:
+        return "nothing but coordinates"
+    return f"{_many(price.chunks, 'chunk')}, {size(price.bytes)}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def size(count: float) -> str:
+    """A number of bytes as people say it.
+
+    >>> size(1_009_152)
+    '1.0 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"
+
+
+def price_in_words(prices: list[Price]) -> str:
+    """What a plan costs in all."""
+    chunks, total = sum(p.chunks for p in prices), sum(p.bytes for p in prices)
+    about = estimated_seconds(prices)
+    return f"at most {_many(chunks, 'chunk')}, {size(total)}; about {about:.0f} s once Spark is up"
+
+
+def selected(plan: Plan) -> str:
+    """What was asked, in a sentence."""
+    selection = plan.selection
+    what = "cell" if isinstance(selection.dataset, Array) else "row"
+    whole = selection.dataset.rows if what == "row" else selection.dataset.cells  # type: ignore[union-attr]
+    count = f"{len(selection):,} of {_many(whole, what)} of {selection.dataset.name}"
+    return f"{count} ({', '.join(plan.attributes)})"
+
+
+def unmet(plan: Plan) -> str:
+    """What the plan cannot promise, and why; nothing if it meets the wish."""
+    if not plan.unmet:
+        return ""
+    missing, weak = (
+        " and ".join(names(plan.unmet)),
+        [h for h in plan.hops if plan.unmet - h.guarantee],
+    )
+    first = weak[0] if weak else None
+    culprits = _culprits(first, plan.unmet) if first else "a box that is not deterministic"
+    return f"not {missing}: {culprits}"
+
+
+def _culprits(hop: Hop, missing: Guarantee) -> str:
+    if not hop.box.deterministic:
+        return f"{hop.box.name} is not deterministic"
+    lacking = [
+        f"{hop.image.name}.{i.attribute} into the {level.name} level of {hop.source.name}"
+        for level in hop.levels
+        for i in level.inversions
+        if missing - i.promises
+    ]
+    return f"no inverse of {hop.box.name} promises it for {', '.join(lacking)}"
+
+
+def told(answer: Answer) -> list[str]:
+    """An answer, line by line; what it could not meet comes first."""
+    lines = [f"{selected(answer.plan)} came from:"]
+    if answer.plan.unmet:
+        lines.insert(0, unmet(answer.plan))
+    for name, found in answer.lineage.items():
+        lines.append(_found(name, found, answer.guarantee(name)))
+    for hop in answer.plan.hops:
+        lines += [_because(hop, level) for level in hop.levels]
+    chunks = sum(f.chunks_read for f in answer.lineage.values())
+    total = sum(f.bytes_read for f in answer.lineage.values())
+    jobs = _many(int(answer.spark["jobs"]), "Spark job")
+    seconds = answer.seconds.get("total", 0.0)
+    lines.append(f"read {_many(chunks, 'chunk')}, {size(total)}, in {jobs} and {seconds:.1f} s")
+    return lines
+
+
+def _found(name: str, found: Found, guarantee: Guarantee) -> str:
+    if isinstance(found.dataset, Array):
+        kinds = ", ".join(dict.fromkeys(found.table()["variable"].to_pylist()))
+        count = f"{_many(found.cells or 0, 'cell')} of {kinds} in {_many(found.tuples, 'step')}"
+        count += f", of {found.dataset.cells:,}"
+    else:
+        count = f"{_many(found.tuples, 'row')} of {found.dataset.rows:,}"
+    return f"  {_words(guarantee)}: {name}, {count}; within {found.text()}"
+
+
+def _because(hop: Hop, level: Level) -> str:
+    used = [r for i in level.inversions for r in (*i.weak, *i.verify)]
+    said = dict.fromkeys(f"{r.name}: {_first_line(r)}" for r in used)
+    return f"  {hop.image.name} → {hop.source.name}, {level.name}: " + " ".join(said)
+
+
+def _first_line(registration: Registration) -> str:
+    return (registration.function.__doc__ or "").strip().split("\n")[0]

@@ -1,0 +1,153 @@
+"""The rule for minima of pressure: which cells of a block are lowest around, and what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.arrays import Ranges, block, coordinate
+from pipelines.datasets import Array, Pressure
+from pipelines.errors import Refused
+
+PASCALS = {
+    "pa": 1.0,
+    "hpa": 100.0,
+    "mbar": 100.0,
+    "mb": 100.0,
+    "millibar": 100.0,
+    "millibars": 100.0,
+}
+REACH = 2
+# Above what the order of 25 additions can make of equal numbers, far below any real difference.
+ROUNDING = 32 * np.finfo(np.float64).eps
+
+
+def pressure_of(array: Array) -> str:
+    """The variable of an array that is sea level pressure."""
+    return next(a.name for a in array.attributes if a.type == Pressure and a.dims)
+
+
+def pascals(array: Array) -> float:
+    """How many pascals the unit of an array's pressure is."""
+    unit = array.attribute(pressure_of(array)).unit
+    if unit is None or unit.lower() not in PASCALS:
+        raise Refused(
+            f'the pressure of "{array.name}" is in {unit or "no stated unit"}; '
+            "set its units attribute to Pa or hPa"
+        )
+    return PASCALS[unit.lower()]
+
+
+def padded(array: Array, variable: str, cut: Ranges) -> NDArray[np.float64]:
+    """A block with a halo of two cells; infinity where no cell exists, NaN where one is missing."""
+    wide, pads = dict(cut), [(0, 0)]
+    for dim in ("lat", "lon"):
+        first, last = cut[dim][0] - REACH, cut[dim][1] + REACH
+        if dim not in array.circular:
+            wide[dim] = max(first, 0), min(last, array.size[dim])
+        else:
+            wide[dim] = first, last
+        pads.append((wide[dim][0] - first, last - wide[dim][1]))
+    values = block(array, variable, wide).astype(np.float64)
+    values[~np.isfinite(values)] = np.nan
+    return np.pad(values, pads, constant_values=np.inf)
+
+
+def distinct_columns(array: Array) -> int:
+    """How many columns in a row of five are different cells: fewer on a tiny circle."""
+    return min(2 * REACH + 1, array.size["lon"]) if "lon" in array.circular else 2 * REACH + 1
+
+
+def is_minimum(field: NDArray[np.float64], margin: float, distinct: int = 5) -> NDArray[np.bool_]:
+    """Which inner cells of a padded block (time, lat, lon) are minima by either criterion.
+
+    Every cell's sum is taken in the same order wherever chunks end, so that the result does
+    not depend on them.
+    """
+    inner = field[:, REACH:-REACH, REACH:-REACH]
+    with np.errstate(invalid="ignore"):
+        lowest = np.isfinite(inner)
+        for dy, dx in _offsets(1, distinct):
+            lowest &= _moved(field, dy, dx) > inner
+        return lowest | _below_mean(field, inner, margin, distinct)
+
+
+def _below_mean(
+    field: NDArray[np.float64], inner: NDArray[np.float64], margin: float, distinct: int
+) -> NDArray[np.bool_]:
+    real = np.isfinite(field)
+    values = np.where(real, field, 0.0)
+    count = _window_sum(real.astype(np.int16), distinct) - 1
+    total = _window_sum(values, distinct) - np.where(np.isfinite(inner), inner, 0.0)
+    excess = total - count * (inner + margin)
+    return np.asarray((count > 0) & (excess > ROUNDING * np.abs(total)))
+
+
+def _window_sum(values: NDArray[Any], distinct: int) -> NDArray[Any]:
+    """The sum over each cell's five by five window, columns first, then rows."""
+    height, width = values.shape[1] - 2 * REACH, values.shape[2] - 2 * REACH
+    columns = _columns(REACH, distinct)
+    rows = _total([values[:, :, REACH + dx : REACH + dx + width] for dx in columns])
+    return _total([rows[:, dy : dy + height] for dy in range(2 * REACH + 1)])
+
+
+def _total(terms: list[NDArray[Any]]) -> NDArray[Any]:
+    """The sum of arrays, from the first to the last."""
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total
+
+
+def _columns(reach: int, distinct: int) -> list[int]:
+    return list(
+        {dx % distinct if distinct < 5 else dx: dx for dx in range(-reach, reach + 1)}.values()
+    )
+
+
+def _offsets(reach: int, distinct: int) -> list[tuple[int, int]]:
+    """The places around a cell, each cell once."""
+    steps = range(-reach, reach + 1)
+    around = [(dy, dx) for dy in steps for dx in _columns(reach, distinct)]
+    return [(dy, dx) for dy, dx in around if dy or dx % distinct]
+
+
+def _moved(field: NDArray[np.float64], dy: int, dx: int) -> NDArray[np.float64]:
+    height, width = field.shape[1] - 2 * REACH, field.shape[2] - 2 * REACH
+    top, left = REACH + dy, REACH + dx
+    return field[:, top : top + height, left : left + width]
+
+
+def wind_at(
+    array: Array, cut: Ranges, found: tuple[NDArray[np.int64], ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Speed, and the direction it comes from, of the wind at the cells found; NaN without wind."""
+    if not {"u10", "v10"} <= set(array.variables):
+        nothing = np.full(len(found[0]), np.nan)
+        return nothing, nothing
+    u, v = (block(array, name, cut)[found].astype(np.float64) for name in ("u10", "v10"))
+    return np.hypot(u, v), np.degrees(np.arctan2(-u, -v)) % 360
+
+
+def when(array: Array, t: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    times = coordinate(array, "time")
+    since = times - times[0]
+    if times.dtype.kind == "M":
+        hours, shown = since / np.timedelta64(1, "h"), times.astype("datetime64[us]")
+    else:
+        hours = np.array([s.total_seconds() / 3600 for s in since])
+        shown = np.array([str(s) for s in times], object)
+    return {"time": shown[t], "time_index": t, "hours": hours[t]}
+
+
+def minima_schema(time: np.dtype[Any]) -> pa.Schema:
+    stamp = pa.timestamp("us") if time.kind == "M" else pa.string()
+    numbers = ["hours", "lat", "lon", "lat_index", "lon_index", "pressure", "wind_speed"]
+    whole = {"lat_index", "lon_index"}
+    return pa.schema(
+        [("time", stamp), ("time_index", pa.int64())]
+        + [(n, pa.int64() if n in whole else pa.float64()) for n in [*numbers, "wind_direction"]]
+    )
