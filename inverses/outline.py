@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from inverses.planner import Hop, Inversion, Key, Level, Plan
+from inverses.planner import Hop, Inversion, Key, Level, Plan, chosen
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.datasets import ELEMENT, Array, Table
@@ -79,8 +79,9 @@ def _variables(hop: Hop, level: Level, each: Inversion) -> tuple[str, ...]:
     """The variables whose cells an inversion finds; all where it does not say."""
     if level.name != ELEMENT:
         return ()
-    inner = [a for a in hop.source.attributes if a.dims]
-    return tuple(a.name for a in inner if a.type in each.yields) or tuple(a.name for a in inner)
+    assert isinstance(hop.source, Array)
+    found = [a.name for a in chosen(hop.source, each.yields) if a.dims]
+    return tuple(found or hop.source.variables)
 
 
 def combined(parts: Sequence[Part]) -> Filter:

@@ -37,7 +37,7 @@ class Inversion:
     verified_unites: bool = False
 
     @property
-    def yields(self) -> set[Type]:
+    def yields(self) -> set[Type | str]:
         return {t for r in (*self.weak, *self.verify) for t in r.yields}
 
     @property
@@ -148,7 +148,7 @@ def _hops(
     ancestry: nx.DiGraph[Key], selection: Selection, goal: Guarantee, registry: Registry
 ) -> Iterator[Hop]:
     held: dict[Key, Guarantee] = {_key(selection.dataset): EXACT | goal}
-    asked: dict[Key, set[Type]] = {}
+    asked: dict[Key, set[Type | str]] = {}
     for key in nx.topological_sort(ancestry):
         image: Table | Array = ancestry.nodes[key]["dataset"]
         if image.made is None:
@@ -165,15 +165,20 @@ def _hops(
 
 
 def _attributes(
-    image: Table | Array, box: Box, selection: Selection, asked: set[Type] | None
+    image: Table | Array, box: Box, selection: Selection, asked: set[Type | str] | None
 ) -> list[Attribute]:
     """What is asked of a dataset: by the selection, or by the hop that led to it."""
     if asked is None:
         return asked_of(image, selection.attributes, box.asks)
-    return [a for a in image.attributes if a.type in asked] or asked_of(image, (), box.asks)
+    return chosen(image, asked) or asked_of(image, (), box.asks)
 
 
-def _yields(hop: Hop) -> set[Type]:
+def chosen(dataset: Table | Array, wanted: set[Type | str]) -> list[Attribute]:
+    """The attributes of a dataset that are wanted by type or by name."""
+    return [a for a in dataset.attributes if {a.type, a.name} & wanted]
+
+
+def _yields(hop: Hop) -> set[Type | str]:
     return {t for level in hop.levels for i in level.inversions for t in i.yields}
 
 

@@ -29,15 +29,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Registration:
     """What an author states of an inverse: which box and attribute, what it yields and promises.
 
-    `image` is the type of the attribute that is inverted (`named` settles it where two share the
-    type), `yields` the types of what is found in the input, `level` the level it is found at.
+    `image` is the type of the attribute that is inverted, `yields` the types of what is found in
+    the input, `level` the level it is found at. Where two attributes share a type, `named` says
+    which one is inverted, and a name in `yields` which one is found.
     """
 
     name: str
     box: type[Box]
     image: Type
     nature: str
-    yields: tuple[Type, ...]
+    yields: tuple[Type | str, ...]
     promises: Guarantee
     level: str
     function: Callable[..., Any]
@@ -46,13 +47,13 @@ class Registration:
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
-        types = {a.type for a in source.attributes}
+        there = {n for a in source.attributes for n in (a.type, a.name)}
         return (
             attribute.type == self.image
             and self.named in (None, attribute.name)
             and self.port in (None, port)
             and self.level == level
-            and set(self.yields) <= types
+            and set(self.yields) <= there
         )
 
 
@@ -85,7 +86,7 @@ def weakly_inverts(
     box: type[Box],
     *,
     image: Type,
-    yields: Iterable[Type] = (),
+    yields: Iterable[Type | str] = (),
     nature: str = SCALAR,
     promises: Iterable[Property] = (),
     level: str = TUPLE,
@@ -108,7 +109,7 @@ def verifies(
     box: type[Box],
     *,
     image: Type,
-    yields: Iterable[Type] = (),
+    yields: Iterable[Type | str] = (),
     nature: str = SCALAR,
     promises: Iterable[Property] = (),
     needs: Iterable[Property] = (),

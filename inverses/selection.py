@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -48,6 +49,7 @@ def select(
         at = as_filter(matching(dataset, kept))
     else:
         at = cells_where(dataset, predicate)
+    _check_count(name, len(at))
     if not len(at):
         raise Refused(f'nothing in "{name}" is selected by --where "{where}"')
     return Selection(dataset, where, asked, at)
@@ -74,16 +76,19 @@ def cells_where(array: Array, predicate: Predicate | None) -> Filter:
     for part in predicate.conjuncts() if predicate else []:
         axis = _axis(array, part)
         kept[axis] = np.intersect1d(kept[axis], _indices(array, array.dims[axis], part))
-    count = int(np.prod([len(k) for k in kept]))
-    if count > MOST_SELECTED:
-        raise TooDear(
-            f'{count:,} cells of "{array.name}" are selected, over the limit of {MOST_SELECTED:,}; '
-            "select fewer with --where"
-        )
+    _check_count(array.name, math.prod(len(k) for k in kept))
     last = np.array([[len(k) - 1 for k in kept]])
     _, points = lattice(np.zeros_like(last), last)
     spans = {d: k[points[:, i]] for i, (d, k) in enumerate(zip(array.dims, kept, strict=True))}
     return Filter(np.arange(len(points)), {d: Span(v, v) for d, v in spans.items()})
+
+
+def _check_count(name: str, count: int) -> None:
+    if count > MOST_SELECTED:
+        raise TooDear(
+            f'{count:,} of "{name}" are selected, over the limit of {MOST_SELECTED:,}; '
+            "select fewer with --where"
+        )
 
 
 def _axis(array: Array, part: Predicate) -> int:

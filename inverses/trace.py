@@ -118,7 +118,7 @@ def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
         work.seconds["weak"] += time.monotonic() - began
         began = time.monotonic()
         if isinstance(hop.source, Array) and level.name == TUPLE:
-            above = _steps(hop.source, question, parts)
+            above = steps_of(hop.source, question, parts)
         else:
             label = f"{hop.image.name} to {hop.source.name}"
             found = _asked(work, hop.source, label, question, parts)
@@ -128,7 +128,7 @@ def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
     return found, outline
 
 
-def _steps(array: Array, question: Question, parts: list[Part]) -> Filter:
+def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:
     """The tuples of an array that count, known from its coordinates, as a filter."""
     record = array.dims[0]
     if not question.combines:

@@ -139,20 +139,21 @@ def _fill(
     """Lay out a Zarr array and let each task fill whole chunks of it."""
     store = stage / "array.zarr"
     grid = box.grid(inputs)
-    _lay_out(store, grid)
-    array = _array(name, grid, box.makes)
+    lay_out(store, grid)
+    array = array_of(name, grid, box.makes)
     blocks = [c.ranges for c in chunks_of(array, array.variables[0])]
 
     def fill(ranges: tuple[tuple[int, int], ...]) -> Iterator[pa.RecordBatch]:
         cut = {d: (a, b + 1) for d, (a, b) in zip(array.dims, ranges, strict=True)}
-        _write_block(store, box.block(inputs, cut), cut)
+        write_block(store, box.block(inputs, cut), cut)
         yield pa.record_batch({"n": pa.array([1], pa.int64())})
 
     over(spark, blocks, fill, pa.schema([("n", pa.int64())])).toArrow()
     return array
 
 
-def _lay_out(store: Path, grid: Grid) -> None:
+def lay_out(store: Path, grid: Grid) -> None:
+    """Make an empty Zarr array of this shape, with its coordinates."""
     described = {d: (d, c, grid.metadata.get(d, {})) for d, c in grid.coordinates.items()}
     xr.Dataset(coords=described, attrs=grid.metadata.get("", {})).to_zarr(store, consolidated=False)
     group = zarr.open_group(store, mode="r+")
@@ -168,7 +169,8 @@ def _lay_out(store: Path, grid: Grid) -> None:
         )
 
 
-def _array(name: str, grid: Grid, makes: tuple[Attribute, ...]) -> Array:
+def array_of(name: str, grid: Grid, makes: tuple[Attribute, ...]) -> Array:
+    """The dataset that a laid out array is."""
     dims = tuple(grid.coordinates)
     names = [*dims, *(a.name for a in makes if a.dims)]
     return Array(
@@ -186,7 +188,8 @@ def _array(name: str, grid: Grid, makes: tuple[Attribute, ...]) -> Array:
     )
 
 
-def _write_block(store: Path, values: Mapping[str, Any], ranges: Ranges) -> None:
+def write_block(store: Path, values: Mapping[str, Any], ranges: Ranges) -> None:
+    """Write values into index ranges of a laid out array."""
     group = zarr.open_group(store, mode="r+")
     where = tuple(slice(a, b) for a, b in ranges.values())
     for variable, block in values.items():

@@ -34,7 +34,9 @@ def session(master: str = LOCAL) -> SparkSession:
     if running is not None:
         return running
     os.environ["JAVA_HOME"] = str(java_home())
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("whence").master(master)
     for key, value in _settings(master).items():
         builder = builder.config(key, value)
@@ -62,12 +64,15 @@ def _java_unheard() -> Iterator[None]:
 
 
 def _settings(master: str) -> dict[str, str]:
-    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    local = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         # One job per hop: adaptive execution would run every stage as a job of its own.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",

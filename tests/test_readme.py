@@ -1,0 +1,78 @@
+"""What the README shows is run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.workspace import Workspace
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.findall(
+    r"^```(\w+) ?([\w.]*)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S
+)
+
+
+def block(language: str, title: str = "") -> str:
+    """The first block of a language with a title."""
+    return next(text for kind, name, text in BLOCKS if (kind, name) == (language, title))
+
+
+def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script where `whence` is the one under test."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+
+
+@pytest.fixture
+def folder(demo: Workspace, tmp_path: Path) -> Path:
+    """A folder in which the demo has run."""
+    (tmp_path / "whence-demo").symlink_to(demo.path)
+    return tmp_path
+
+
+def test_the_demo_can_be_asked_as_the_readme_says(folder: Path) -> None:
+    done = shell(block("sh", "demo"), folder)
+    assert done.returncode == 0, done.stderr
+    assert "= complete, pure: agcm, 9 cells of slp in 1 step" in done.stdout
+    assert (folder / "cells.nc").exists()
+
+
+def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
+    asked = next(line for line in block("sh", "demo").splitlines() if "plan" in line)
+    shown = re.search(r"^   hop .*?(?=^```)", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert shown is not None
+    functions = [line[81:114].strip() for line in shown[0].splitlines()]
+    printed = shell(asked, folder).stdout.splitlines()[1:8]
+    assert [line[81:114].strip() for line in printed] == functions
+
+
+def test_the_python_example_holds(folder: Path) -> None:
+    (folder / "example.py").write_text(block("python"))
+    done = shell("python example.py", folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_author_adds_a_box_with_its_inverses(tmp_path: Path) -> None:
+    (tmp_path / "highest.py").write_text(block("python", "highest.py"))
+    (tmp_path / "highest.yaml").write_text(block("yaml", "highest.yaml"))
+    done = shell(block("sh", "highest"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "= complete, pure: agcm, 1 cell of slp in 1 step" in done.stdout
+
+
+def test_the_example_pipeline_is_one(tmp_path: Path) -> None:
+    from pipelines.pipeline import Pipeline
+
+    names = [name for name, _ in Pipeline.from_text(block("yaml")).in_order()]
+    assert names == ["minima", "tracks"]
