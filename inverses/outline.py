@@ -102,7 +102,8 @@ def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
             above = _existing(hop.source, combined(parts))
             yield hop, level, parts, above
         assert above is not None
-        at[source] = at[source] | above if source in at else above
+        # What was found is now itself asked about, box by box, whoever it was found for.
+        at[source] = (at[source] | above if source in at else above).loose()
 
 
 def outline(plan: Plan) -> dict[Key, Filter]:

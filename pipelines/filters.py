@@ -128,6 +128,18 @@ class Filter:
             empty |= each.empty
         return self[~empty] if empty.any() else self
 
+    def loose(self) -> Filter:
+        """The same part of the dataset, each different box once and an owner to itself."""
+        if not self.spans:
+            return Filter(np.zeros(min(len(self), 1), np.int64), {})
+        ends = [
+            np.unique(e, return_inverse=True)[1]
+            for s in self.spans.values()
+            for e in (s.low, s.high)
+        ]
+        _, first = np.unique(np.column_stack(ends), axis=0, return_index=True)
+        return Filter(np.arange(len(first)), self[np.sort(first)].spans)
+
     def to(self, **spans: Span | None) -> Filter:
         """A filter for the same owners, box by box, on other keys (None restricts nothing)."""
         kept = {k: s for k, s in spans.items() if s is not None}

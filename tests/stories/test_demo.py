@@ -106,13 +106,13 @@ def test_a_trace_of_a_track_is_a_trace_of_its_minima(demo: Workspace, spark: Spa
 
 @pytest.fixture(scope="module")
 def short(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Four days of the demo, few enough minima to take each away in turn."""
+    """Two days of the demo, few enough minima to take each away in turn."""
     text = """
         name: short
         boxes:
-          agcm: {box: simulate_agcm, params: {days: 4}}
+          agcm: {box: simulate_agcm, params: {days: 2}}
           minima: {box: extract_minima, inputs: {field: agcm}}
-          tracks: {box: identify_tracks, inputs: {minima: minima}, params: {min_points: 6}}
+          tracks: {box: identify_tracks, inputs: {minima: minima}, params: {min_points: 4}}
     """
     workspace = Workspace.create(tmp_path_factory.mktemp("short"))
     run(Pipeline.from_text(text), workspace, spark)
@@ -127,9 +127,9 @@ def test_a_track_number_is_answered_completely_and_purely(
     pure = trace(short, "tracks", None, ["track"], "pure", spark=spark)
     assert complete.guarantee("minima") == {COMPLETE} and pure.guarantee("minima") == {PURE}
     keys = laws.indices(complete.found["tracks", "v1"].rows)
-    few = range(0, len(keys), 1 if request.config.getoption("--night") else len(keys) // 8)
+    few = range(0, len(keys), 1 if request.config.getoption("--night") else len(keys) // 3)
     for row in few:
-        matter = oracles.removals_that_matter(points, keys[row], NEAR, FAR, 6)
+        matter = oracles.removals_that_matter(points, keys[row], NEAR, FAR, 4)
         linked = oracles.linked_predecessors(points, keys[row], NEAR, FAR)
         laws.complete(_minima_behind(complete, row), matter | linked)
         laws.pure(_minima_behind(pure, row), linked)

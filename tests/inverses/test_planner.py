@@ -1,0 +1,185 @@
+"""The planner chooses the functions that give the wish, and says what it cannot have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inverses.guarantees import COMPLETE, EXACT, PURE, Guarantee, Property, goals, names
+from inverses.outline import combined, outline, parts_of
+from inverses.planner import Plan, plan
+from inverses.registry import AGGREGATE, Registry, verifies, weakly_inverts
+from inverses.selection import Selection
+from pipelines.boxes.box import Port, TableBox
+from pipelines.datasets import Attribute, Made, Table, Type
+from pipelines.errors import Refused
+from pipelines.filters import Filter, span
+
+Key, Total = Type("Key"), Type("Total")
+FRESH = Property("fresh", unites=True)
+
+
+@dataclass(frozen=True)
+class Summed(TableBox):
+    """Totals by key."""
+
+    name = "summed"
+    takes = (Port("rows", "table"),)
+    makes = (Attribute("key", Key, ("key",)), Attribute("total", Total, ("total",)))
+    asks = ("key", "total")
+    contributed = "All rows of the key."
+
+    def run(self, inputs: Any, spark: Any) -> Any:
+        raise AssertionError("plans run nothing")
+
+
+def same_key(box: Summed, at: Filter, source: Table) -> Filter:
+    return at.to(key=at.span("key"))
+
+
+def table(name: str, made: Made | None = None) -> Table:
+    types = {"key": "int64", "total": "int64"}
+    attributes = Summed.makes
+    return Table(name=name, version="v1", path="", attributes=attributes, types=types, made=made)
+
+
+def planned(registry: Registry, wish: Guarantee, *asked: str, steps: int = 1) -> Plan:
+    """The plan for one row of the last of a few sums of sums."""
+    datasets = {"t0": table("t0")}
+    for n in range(1, steps + 1):
+        made = Made("summed", f"t{n}", {}, {"rows": (f"t{n - 1}", "v1")}, "run")
+        datasets[f"t{n}"] = table(f"t{n}", made)
+    workspace: Any = SimpleNamespace(dataset=lambda name, version=None: datasets[name])
+    at = Filter(np.arange(1), {"key": span(3), "total": span(9)})
+    return plan(workspace, Selection(datasets[f"t{steps}"], None, asked, at), wish, registry)
+
+
+def registry(*functions: Any) -> Registry:
+    """A registry of one box and some registered functions."""
+    module: Any = SimpleNamespace(Summed=Summed, **{f"f{n}": f for n, f in enumerate(functions)})
+    return Registry.from_modules([module])
+
+
+def weak(promises: Guarantee, **stated: Any) -> Any:
+    def function(box: Summed, at: Filter, source: Table) -> Filter:
+        return at.to(key=at.span("key"))
+
+    return weakly_inverts(
+        Summed, **{"image": Key, "yields": [Key], "promises": promises, **stated}
+    )(function)
+
+
+def verification(promises: Guarantee, needs: Guarantee, **stated: Any) -> Any:
+    def function(box: Summed, at: Any, seen: Any, source: Table) -> Any:
+        return np.ones(len(seen["key"]), bool)
+
+    stated = {"image": Key, "yields": [Key], "promises": promises, "needs": needs, **stated}
+    return verifies(Summed, **stated)(function)
+
+
+def test_without_inverses_the_answer_is_everything_and_complete() -> None:
+    found = planned(registry(), EXACT)
+    assert found.guarantee == {COMPLETE}
+    assert found.unmet == {PURE}
+    assert outline(found)["t0", "v1"].text() == "everything"
+
+
+def test_a_verification_is_used_if_its_condition_can_be_met() -> None:
+    known = registry(weak(frozenset({COMPLETE})), verification(EXACT, frozenset({COMPLETE})))
+    (level,) = planned(known, EXACT).hops[0].levels
+    assert [len(i.verify) for i in level.inversions] == [1]
+    assert level.guarantee == EXACT
+
+
+def test_a_verification_whose_condition_cannot_be_met_is_dropped() -> None:
+    known = registry(weak(frozenset({COMPLETE})), verification(EXACT, frozenset({PURE})))
+    found = planned(known, EXACT)
+    assert found.hops[0].levels[0].inversions[0].verify == ()
+    assert found.guarantee == {COMPLETE}
+
+
+def test_a_default_weak_inverse_serves_a_verification_that_needs_completeness() -> None:
+    found = planned(registry(verification(EXACT, frozenset({COMPLETE}))), EXACT)
+    assert [w.name for w in found.hops[0].levels[0].inversions[0].weak] == ["everything"]
+    assert found.guarantee == EXACT
+
+
+def test_pure_is_wished_for_where_only_pure_can_be_had() -> None:
+    known = registry(weak(frozenset({PURE})))
+    assert planned(known, frozenset({PURE})).guarantee == {PURE}
+    assert planned(known, EXACT).guarantee == {COMPLETE}
+
+
+def test_a_property_is_lost_at_the_first_hop_that_lacks_it() -> None:
+    only_there = registry(weak(EXACT, port="rows"))
+    assert planned(only_there, EXACT, steps=3).guarantee == EXACT
+    lacking = registry(weak(frozenset({COMPLETE})))
+    assert planned(lacking, EXACT, steps=3).guarantee == {COMPLETE}
+
+
+def test_a_box_that_is_not_deterministic_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Summed, "deterministic", False)
+    assert planned(registry(weak(EXACT)), EXACT).guarantee == set()
+
+
+def test_attributes_that_have_only_defaults_are_left_out_when_others_can_answer() -> None:
+    found = planned(registry(weak(EXACT)), EXACT)
+    assert found.attributes == ["key"]
+    assert planned(registry(weak(EXACT)), EXACT, "total").attributes == ["total"]
+
+
+def test_complete_sets_of_one_attribute_intersect_and_pure_sets_unite() -> None:
+    def wide(box: Summed, at: Filter, source: Table) -> Filter:
+        key = at.span("key")
+        return at.to(key=key and key.grown(2))
+
+    for promise, expected in (({COMPLETE}, "key = 3"), ({PURE}, "(key = 3) or (key 1..5)")):
+        wider = weakly_inverts(Summed, image=Key, yields=[Key], promises=promise)(
+            lambda box, at, source: wide(box, at, source)
+        )
+        known = registry(weak(frozenset(promise)), wider)
+        found = planned(known, frozenset(promise))
+        hop = found.hops[0]
+        parts = parts_of(hop, hop.levels[0], found.selection.at)
+        assert combined(parts).text() == expected
+
+
+def test_scalar_attributes_intersect_and_aggregate_ones_unite() -> None:
+    def total(box: Summed, at: Filter, source: Table) -> Filter:
+        return at.to(total=at.span("total"))
+
+    for nature, words in (("scalar", "intersect"), (AGGREGATE, "unite")):
+        other = weakly_inverts(Summed, image=Total, yields=[Total], nature=nature, promises=EXACT)
+        found = planned(registry(weak(EXACT), other(total)), EXACT)
+        level = found.hops[0].levels[0]
+        parts = parts_of(found.hops[0], level, found.selection.at)
+        both = {"intersect": "key = 3 and total = 9", "unite": "(key = 3) or (total = 9)"}
+        assert level.combination == words
+        assert combined(parts).text() == both[words]
+
+
+def test_a_users_own_property_is_planned_for_like_any_other() -> None:
+    known = registry(weak(frozenset({PURE, FRESH})))
+    found = planned(known, frozenset({PURE, FRESH}), steps=2)
+    assert names(found.guarantee) == ["pure", "fresh"]
+    assert planned(registry(weak(EXACT)), EXACT | {FRESH}).unmet == {FRESH}
+    assert goals(frozenset({FRESH}))[-1] == {COMPLETE}
+
+
+def test_a_name_settles_what_a_type_leaves_open() -> None:
+    both = (*Summed.makes, Attribute("other", Key, ("other",)))
+    twice = replace(table("t"), attributes=both)
+    stated = weak(EXACT, named="other").registration
+    assert stated.fits(both[2], "rows", twice, "tuple")
+    assert not stated.fits(both[0], "rows", twice, "tuple")
+    assert weak(EXACT, yields=["other"]).registration.fits(both[0], "rows", twice, "tuple")
+    assert not weak(EXACT, yields=["nobody"]).registration.fits(both[0], "rows", twice, "tuple")
+
+
+def test_a_box_that_nobody_named_is_asked_for() -> None:
+    with pytest.raises(Refused, match="name its module with --boxes"):
+        planned(Registry.from_modules([]), EXACT)
