@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import prod
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from inverses.answer import Found
-from inverses.selection import cells_where
-from pipelines.arrays import cells_in, inside, touched
+from inverses.selection import indices_where
+from pipelines.arrays import cells_in, touched
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter
+from pipelines.filters import Filter, span
 from pipelines.predicates import parsed
+from pipelines.sources import check_unchanged
 from pipelines.tables import count, matching, schema_of
 
 
@@ -51,21 +54,27 @@ def first_rows(dataset: Table | Array, where: str | None, limit: int) -> tuple[p
     if isinstance(dataset, Table):
         kept = predicate.expression(schema_of(dataset)) if predicate else None
         return matching(dataset, kept, limit), count(dataset, kept)
-    at = cells_where(dataset, predicate)
-    total = len(at) * len(dataset.variables)
-    return _cells(dataset, at[: max(limit, 0)]).slice(0, limit), total
+    check_unchanged(dataset)
+    return _first_cells(dataset, indices_where(dataset, predicate), max(limit, 0))
+
+
+def _first_cells(array: Array, kept: list[NDArray[np.int64]], limit: int) -> tuple[pa.Table, int]:
+    """The first cells among some indices of each dimension, without listing all of them."""
+    total = prod(len(k) for k in kept)
+    first = np.unravel_index(np.arange(min(limit, total)), [len(k) or 1 for k in kept])
+    points = {d: span(k[i]) for d, k, i in zip(array.dims, kept, first, strict=True)}
+    at = Filter(np.arange(len(first[0])), points)
+    return _cells(array, at).slice(0, limit), total * len(array.variables)
 
 
 def _cells(array: Array, at: Filter) -> pa.Table:
     """The values of all variables at some cells."""
-    parts = []
+    names = ["variable", *array.dims, "value"]
+    parts = [pa.table([np.zeros(0, int) for _ in names], names=names)]
     for number, variable in enumerate(array.variables):
-        within = inside(array, at)
-        for chunk, boxes in touched(array, variable, within):
-            _, points, values = cells_in(array, chunk, within[boxes])
-            names = ["variable", *array.dims, "value"]
+        for chunk, boxes in touched(array, variable, at):
+            _, points, values = cells_in(array, chunk, at[boxes])
             columns = [np.full(len(points), number), *points.T, values.astype(float)]
             parts.append(pa.table(columns, names=names))
-    names = ["variable", *array.dims, "value"]
-    rows = pa.concat_tables(parts) if parts else pa.table([[] for _ in names], names=names)
+    rows = pa.concat_tables(parts, promote_options="permissive")
     return Found(array, rows, at, {}, 0, 0, at).table()

@@ -70,12 +70,18 @@ def asked_of(
     return [dataset.attribute(n) for n in names] if names else list(dataset.attributes)
 
 
-def cells_where(array: Array, predicate: Predicate | None) -> Filter:
-    """One owner per cell that a conjunction of conditions on single dimensions keeps."""
+def indices_where(array: Array, predicate: Predicate | None) -> list[NDArray[np.int64]]:
+    """The indices along each dimension that a conjunction of conditions on single ones keeps."""
     kept = [np.arange(n) for n in array.shape]
     for part in predicate.conjuncts() if predicate else []:
         axis = _axis(array, part)
         kept[axis] = np.intersect1d(kept[axis], _indices(array, array.dims[axis], part))
+    return kept
+
+
+def cells_where(array: Array, predicate: Predicate | None) -> Filter:
+    """One owner per cell that a conjunction of conditions on single dimensions keeps."""
+    kept = indices_where(array, predicate)
     _check_count(array.name, math.prod(len(k) for k in kept))
     last = np.array([[len(k) - 1 for k in kept]])
     _, points = lattice(np.zeros_like(last), last)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from inverses.answer import Answer, Found, Limits
@@ -89,9 +91,9 @@ def carry_out(
     progress: Progress | None = None,
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources."""
-    for hop in planned.hops:
-        if isinstance(hop.source, Array):
-            check_unchanged(hop.source)
+    for each in (planned.selection.dataset, *(hop.source for hop in planned.hops)):
+        if isinstance(each, Array):
+            check_unchanged(each)
     work = _Work(spark, limits or Limits(), progress)
     selected = planned.selection
     found = {_key(selected.dataset): _selected(work, planned)}
@@ -134,28 +136,20 @@ def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:
     if not question.combines:
         return inside(array, parts[0].filter).only(record)
     tables = [_candidate_steps(array, p.filter, n) for n, p in enumerate(parts)]
-    schema = pa.schema([(n, pa.int64()) for n in ("owner", "part", "variable", *array.dims)])
-    kept = settled(question, pa.concat_tables(t.cast(schema) for t in tables))
+    kept = settled(question, pa.concat_tables(tables))
     steps = column(kept, record)
     return Filter(column(kept, "owner"), {record: Span(steps, steps)})
 
 
 def _candidate_steps(array: Array, filter_: Filter, part: int) -> pa.Table:
-    record = array.dims[0]
-    within = inside(array, filter_).spans[record]
-    owners = inside(array, filter_).owner
-    box, points = lattice(within.low[:, None], within.high[:, None])
+    """The steps that a filter holds, as candidates whose other columns do not matter."""
+    within = inside(array, filter_)
+    steps = within.spans[array.dims[0]]
+    box, points = lattice(steps.low[:, None], steps.high[:, None])
     zero = np.zeros(len(points), np.int64)
-    inner = dict.fromkeys(array.dims[1:], zero)
-    return pa.table(
-        {
-            "owner": owners[box],
-            "part": zero + part,
-            "variable": zero,
-            record: points[:, 0],
-            **inner,
-        }
-    )
+    others = [zero] * (len(array.dims) - 1)
+    names = ["owner", "part", "variable", *array.dims]
+    return pa.table([within.owner[box], zero + part, zero, points[:, 0], *others], names=names)
 
 
 def _asked(
@@ -217,14 +211,13 @@ def _gathered(work: _Work, dataset: Table | Array) -> Found:
     stacked = np.column_stack([column(together, n) for n in identity])
     _, first, which = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     rows = together.take(first).drop_columns(["owner", "part"])
-    outline = hops[0][2]
-    links, start = {}, 0
-    for hop, found, each in hops:
-        stop = start + found.num_rows
-        pairs = np.column_stack([column(found, "owner"), which.ravel()[start:stop]])
-        links[_key(hop.image)] = np.unique(pairs, axis=0)
-        outline = outline if each is hops[0][2] else outline | each
-        start = stop
+    pairs = np.column_stack([column(together, "owner"), which.ravel()])
+    ends = np.cumsum([found.num_rows for _, found, _ in hops])
+    links: dict[Key, NDArray[np.int64]] = {}
+    for (hop, _, _), mine in zip(hops, np.split(pairs, ends[:-1]), strict=True):
+        known = links.get(_key(hop.image), np.zeros((0, 2), np.int64))
+        links[_key(hop.image)] = np.unique(np.concatenate([known, mine]), axis=0)
+    outline = reduce(lambda a, b: a | b, [each for _, _, each in hops])
     at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else dataset.dims))
     chunks, size = len(work.reads.get(key, ())), work.bytes.get(key, 0)
     return Found(dataset, rows, at, links, chunks, size, outline)

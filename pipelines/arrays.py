@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +13,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from pipelines.datasets import Array
-from pipelines.errors import Failed
+from pipelines.errors import Failed, WhenceError
+from pipelines.files import File, open_file, reason, under_our_names
 from pipelines.filters import Filter, Span, lattice
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -27,39 +29,36 @@ class Chunk:
     bytes: int
 
 
-def opened(array: Array) -> xr.Dataset:
-    """The array's file as xarray sees it, under our names; nothing is read yet."""
-    data: xr.Dataset = _opened(
-        array.path, array.engine, array.version, tuple(sorted(array.stored.items()))
-    )
-    return data
+@contextmanager
+def opened(array: Array) -> Iterator[xr.Dataset]:
+    """The array's file as xarray sees it, under our names; it is let go of at the end."""
+    file = _opened(array.path, array.engine, _state(array), tuple(sorted(array.stored.items())))
+    try:
+        yield file.data
+    except WhenceError:
+        raise
+    except Exception as error:
+        raise Failed(f'cannot read "{array.path}": {reason(error)}') from None
+    finally:
+        file.close()
+
+
+def _state(array: Array) -> str:
+    """What tells one content of a path from another that it had or will have."""
+    run = array.made.run if array.made else None
+    return f"{array.version} {run} {(array.origin or {}).get('times')}"
 
 
 @lru_cache(maxsize=64)
-def _opened(path: str, engine: str, version: str, stored: tuple[tuple[str, str], ...]) -> Any:
-    data = open_file(path, engine)
-    renames = {theirs: ours for ours, theirs in stored if ours != theirs}
-    return data.rename(renames)
-
-
-def open_file(path: str, engine: str) -> xr.Dataset:
-    """Open a NetCDF or Zarr file lazily, or say in one line why it cannot be."""
-    options: dict[str, Any] = {"consolidated": False} if engine == "zarr" else {}
-    try:
-        return xr.open_dataset(
-            path, engine=engine, cache=False, chunks=None, decode_timedelta=False, **options
-        )
-    except FileNotFoundError:
-        raise Failed(f'no file at "{path}"; mend the path in the pipeline') from None
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Failed(f'cannot read "{path}" as {engine}: {reason}') from None
+def _opened(path: str, engine: str, state: str, stored: tuple[tuple[str, str], ...]) -> File:
+    file = open_file(path, engine)
+    return File(under_our_names(file.data, dict(stored)), file.close)
 
 
 def coordinate(array: Array, dim: str) -> NDArray[Any]:
     """The coordinate values along a dimension (its indices where the file has none)."""
-    data = opened(array)
-    return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
+    with opened(array) as data:
+        return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
 
 
 def unit_of(array: Array, variable: str) -> str | None:
@@ -159,9 +158,6 @@ def _wraps(array: Array, dim: str, first: int, last: int) -> bool:
 
 def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArray[Any]:
     index = {d: slice(int(a), int(b)) for d, (a, b) in zip(array.dims, ranges, strict=True)}
-    try:
-        found = opened(array)[variable].transpose(*array.dims, ...).isel(index)
+    with opened(array) as data:
+        found = data[variable].transpose(*array.dims, ...).isel(index)
         return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Failed(f'cannot read "{variable}" of "{array.path}": {reason}') from None

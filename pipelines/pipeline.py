@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from pipelines.boxes.box import Box, Port, boxes_in, modules
 from pipelines.errors import Refused, unknown
 
 NAME = re.compile(r"[\w.-]{1,80}")
+LONGEST = 200_000
+DEEPEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ class Pipeline:
     def from_file(cls, path: Path | str, boxes: Mapping[str, type[Box]] | None = None) -> Pipeline:
         """Read a pipeline; paths in it are relative to its file."""
         try:
-            text = Path(path).read_text()
-        except (OSError, UnicodeDecodeError):
+            with Path(path).open(encoding="utf-8") as file:
+                text = file.read(LONGEST + 1)
+        except (OSError, ValueError):
             raise Refused(f'no pipeline can be read from "{path}"; give a YAML file') from None
         return cls.from_text(text, boxes, Path(path).resolve().parent)
 
@@ -126,11 +130,37 @@ class Pipeline:
                 )
 
 
+class _Loader(yaml.SafeLoader):
+    """Plain YAML: not deep, no key twice, and no aliases, by which little text grows large."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise Refused("a pipeline has no aliases, like *name; write out what they stand for")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Refused(f"the pipeline nests deeper than {DEEPEST} levels")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = Counter(str(key.value) for key, _ in node.value)
+        for key in (k for k, times in keys.items() if times > 1):
+            raise Refused(f'"{key:.60}" is there twice in line {node.start_mark.line + 1} and on')
+        return super().construct_mapping(node, deep)
+
+
 def _loaded(text: str) -> Any:
+    if len(text) > LONGEST:
+        raise Refused(f"a pipeline has at most {LONGEST:,} characters")
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise Refused(f"the pipeline is not YAML: {' '.join(str(error).split())}") from None
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise Refused(f"the pipeline has a value that cannot be read: {error}") from None
 
 
 def _mapping(plain: Any, what: str, keys: set[str]) -> dict[str, Any]:
@@ -151,21 +181,26 @@ def _named(plain: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
 
 
 def _checked_name(name: Any) -> str:
-    if not isinstance(name, str) or not NAME.fullmatch(name) or set(name) <= {"."}:
+    if (
+        not isinstance(name, str)
+        or not NAME.fullmatch(name)
+        or len(name.encode()) > 240
+        or set(name) <= {"."}
+    ):
         raise Refused(
-            f"{name!r} is not a name: up to 80 letters, digits, dots, dashes, underscores"
+            f"{name!r:.90} is not a name: up to 80 letters, digits, dots, dashes, underscores"
         )
     return name
 
 
 def _source(name: str, entry: Any, base: Path | None) -> Source:
     plain = _mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
-    if not isinstance(plain.get("path"), str):
+    if not isinstance(plain.get("path"), str) or "\0" in plain["path"]:
         raise Refused(f'source "{name}" needs a path')
     if plain.get("kind", "array") != "array":
         raise Refused(f'source "{name}": kind is {plain["kind"]!r}; sources are of kind array')
     names = plain.get("variables") or {}
-    if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):
+    if not isinstance(names, dict) or not all(isinstance(v, str) for e in names.items() for v in e):
         raise Refused(f'source "{name}": variables maps our names to the names in the file')
     path = Path(plain["path"])
     return Source(str(path if path.is_absolute() or base is None else base / path), "array", names)
@@ -175,7 +210,7 @@ def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
     plain = _mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
     kind = plain.get("box")
     if not isinstance(kind, str) or kind not in known:
-        raise unknown("box", str(kind), known)
+        raise unknown("box", f"{kind!s:.60}", known)
     if plain.get("keep", True) is not True:
         raise Refused(f'box "{name}": every box is kept so far; leave out "keep"')
     inputs, params = plain.get("inputs") or {}, plain.get("params") or {}

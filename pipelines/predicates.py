@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
-from sqlglot import exp
 
+from pipelines.conditions import Comparison, Condition, Joined, Not, read, shortened
 from pipelines.errors import Refused, unknown
 
-COMPARISONS: Mapping[type[exp.Expr], Callable[[Any, Any], Any]] = {
-    exp.EQ: operator.eq,
-    exp.NEQ: operator.ne,
-    exp.LT: operator.lt,
-    exp.LTE: operator.le,
-    exp.GT: operator.gt,
-    exp.GTE: operator.ge,
+Join = Callable[[Any, Any], Any]
+COMPARISONS: Mapping[str, Join] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 
@@ -32,144 +30,126 @@ class Predicate:
     >>> lows = parsed("pressure < 98000 and not lat between -20 and 20")
     >>> sorted(lows.columns)
     ['lat', 'pressure']
+    >>> [part.text for part in lows.conjuncts()]
+    ['pressure < 98000', 'not lat between -20 and 20']
     >>> parsed("len(name) = 3")
     Traceback (most recent call last):
     ...
-    pipelines.errors.Refused: --where "len(name) = 3": cannot use LENGTH(name); a predicate \
+    pipelines.errors.Refused: --where "len(name) = 3": cannot use len(name); a predicate \
 compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by and, or, not
     """
 
     text: str
-    tree: exp.Expr
+    condition: Condition
 
     @property
     def columns(self) -> set[str]:
-        return {c.name for c in self.tree.find_all(exp.Column)}
+        return set(_columns(self.condition))
 
     def conjuncts(self) -> list[Predicate]:
         """The predicates that all have to hold."""
-        parts = self.tree.flatten() if isinstance(self.tree, exp.And) else [self.tree]
-        return [Predicate(p.sql(), p.unnest()) for p in parts]
+        if not (isinstance(self.condition, Joined) and self.condition.word == "and"):
+            return [self]
+        parts = [Predicate(text, condition) for text, condition in self.condition.parts]
+        return [inner for part in parts for inner in part.conjuncts()]
 
     def expression(self, schema: pa.Schema) -> pc.Expression:
-        """This predicate for Arrow to apply, its constants cast to the columns' types."""
+        """This predicate for Arrow to apply, its constants cast to the columns' types.
+
+        As in SQL, a null satisfies neither a comparison nor its opposite; as in floating point,
+        NaN satisfies `<>` and the opposite of every comparison.
+        """
         for name in sorted(self.columns - set(schema.names)):
             raise unknown("column", name, schema.names)
-        return _expression(self.tree, schema, self.text)
+        return _expression(self.condition, _Columns(schema, self.text))
 
 
 def parsed(text: str) -> Predicate:
     """Read a predicate; anything but comparisons of columns with constants is refused."""
-    try:
-        tree = sqlglot.parse_one(f"SELECT 1 WHERE {text}", dialect="spark")
-    except sqlglot.errors.SqlglotError:
-        raise Refused(f"--where \"{text}\" is not a predicate, like: time = '2000-01-14'") from None
-    condition = tree.args.get("where")
-    extra = [k for k, v in tree.args.items() if v and k not in ("expressions", "where", "kind")]
-    if not isinstance(tree, exp.Select) or condition is None or extra:
-        raise Refused(f'--where "{text}" is more than a predicate; give only the condition')
-    checked = condition.this.unnest()
-    _check(checked, text)
-    return Predicate(text, checked)
+    return Predicate(text, read(text))
 
 
-def _check(node: exp.Expr, text: str) -> None:
-    """Refuse every node that is not a comparison of a column with constants."""
-    if isinstance(node, exp.And | exp.Or | exp.Not | exp.Paren):
-        for child in node.iter_expressions():
-            _check(child, text)
-    elif not (_compares(node) or _lists(node) or _ranges(node) or _asks_null(node)):
-        raise Refused(
-            f'--where "{text}": cannot use {node.sql()}; a predicate compares columns with '
-            "constants (=, <>, <, <=, >, >=, between, in, is null) by and, or, not"
-        )
-
-
-def _is_column(node: Any) -> bool:
-    return isinstance(node, exp.Column) and not node.table and isinstance(node.this, exp.Identifier)
-
-
-def _is_constant(node: Any) -> bool:
-    if isinstance(node, exp.Neg):
-        return isinstance(node.this, exp.Literal) and not node.this.is_string
-    return isinstance(node, exp.Literal | exp.Boolean)
-
-
-def _compares(node: exp.Expr) -> bool:
-    if type(node) not in COMPARISONS:
-        return False
-    sides = (node.this, node.expression)
-    return any(map(_is_column, sides)) and any(map(_is_constant, sides))
-
-
-def _ranges(node: exp.Expr) -> bool:
-    ends = (node.args.get("low"), node.args.get("high"))
-    return isinstance(node, exp.Between) and _is_column(node.this) and all(map(_is_constant, ends))
-
-
-def _lists(node: exp.Expr) -> bool:
-    plain = isinstance(node, exp.In) and not node.args.get("query") and _is_column(node.this)
-    return plain and all(map(_is_constant, node.expressions))
-
-
-def _asks_null(node: exp.Expr) -> bool:
-    return (
-        isinstance(node, exp.Is) and _is_column(node.this) and isinstance(node.expression, exp.Null)
-    )
-
-
-def _expression(node: exp.Expr, schema: pa.Schema, text: str) -> pc.Expression:
-    if isinstance(node, exp.And | exp.Or):
-        join = operator.and_ if isinstance(node, exp.And) else operator.or_
-        return reduce(join, [_expression(p, schema, text) for p in node.flatten()])
-    if isinstance(node, exp.Not):
-        return ~_expression(node.this, schema, text)
-    if isinstance(node, exp.Paren):
-        return _expression(node.this, schema, text)
-    return _atom(node, schema, text)
-
-
-def _atom(node: exp.Expr, schema: pa.Schema, text: str) -> pc.Expression:
-    turned = not _is_column(node.this)
-    name = (node.expression if turned else node.this).name
-    column, constant = pc.field(name), _Caster(schema.field(name), text)
-    if isinstance(node, exp.Is):
-        return column.is_null()
-    if isinstance(node, exp.In):
-        return column.isin(pa.array([constant(v) for v in node.expressions]))
-    if isinstance(node, exp.Between):
-        return (column >= constant(node.args["low"])) & (column <= constant(node.args["high"]))
-    compare = COMPARISONS[type(node)]
-    if turned:
-        return compare(constant(node.this), column)
-    return compare(column, constant(node.expression))
+def _columns(condition: Condition) -> Iterator[str]:
+    if isinstance(condition, Comparison):
+        yield condition.column
+    elif isinstance(condition, Not):
+        yield from _columns(condition.condition)
+    else:
+        for _, part in condition.parts:
+            yield from _columns(part)
 
 
 @dataclass(frozen=True, slots=True)
-class _Caster:
-    """Turns a constant of the text into a value of one column's type."""
+class _Columns:
+    """The columns that a predicate is about, and the text of it for complaints."""
 
-    field: pa.Field
+    schema: pa.Schema
     text: str
 
-    def __call__(self, node: exp.Expr) -> pa.Scalar:
-        value = _constant(node)
+    def floats(self, name: str) -> bool:
+        return bool(pa.types.is_floating(self.schema.field(name).type))
+
+    def cast(self, name: str, value: Any) -> pa.Scalar:
+        """A constant as a value of a column's type."""
+        kind = self.schema.field(name).type
         try:
-            if pa.types.is_floating(self.field.type) and not isinstance(value, str):
-                return pa.scalar(float(value), self.field.type)
-            return pa.scalar(value).cast(self.field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            found = _cast(value, kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OverflowError):
+            found = None
+        if found is None or (self.floats(name) and found.as_py() != found.as_py()):
             raise Refused(
-                f'--where "{self.text}": {value!r} is not a value of "{self.field.name}" '
-                f"({self.field.type})"
-            ) from None
+                f'--where "{shortened(self.text)}": {shortened(repr(value))} is not a value '
+                f'of "{name}" ({kind})'
+            )
+        return found
 
 
-def _constant(node: exp.Expr) -> Any:
-    if isinstance(node, exp.Neg):
-        return -_constant(node.this)
-    if isinstance(node, exp.Boolean):
-        return node.this
-    if node.is_string:
-        return node.this
-    return int(node.this) if node.is_int else float(node.this)
+def _cast(value: Any, kind: pa.DataType) -> pa.Scalar | None:
+    """Text is read as any type, a number only as a number: a year is no time, 1 is not true."""
+    if isinstance(value, str):
+        return pa.scalar(value).cast(kind)
+    if isinstance(value, bool):
+        return pa.scalar(value) if pa.types.is_boolean(kind) else None
+    if pa.types.is_floating(kind):
+        return pa.scalar(float(value), kind)
+    if pa.types.is_integer(kind) and int(value) == value:
+        return pa.scalar(int(value), kind)
+    return pa.scalar(value).cast(kind) if pa.types.is_decimal(kind) else None
+
+
+def _expression(condition: Condition, columns: _Columns) -> pc.Expression:
+    if isinstance(condition, Not):
+        return ~_expression(condition.condition, columns)
+    if isinstance(condition, Comparison):
+        return _compared(condition, columns)
+    join = operator.and_ if condition.word == "and" else operator.or_
+    return _together(join, [_expression(part, columns) for _, part in condition.parts])
+
+
+def _together(join: Join, parts: list[pc.Expression]) -> pc.Expression:
+    """Many expressions as one, halved rather than chained: Arrow recurses over their depth."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return join(_together(join, parts[:half]), _together(join, parts[half:]))
+
+
+def _compared(comparison: Comparison, columns: _Columns) -> pc.Expression:
+    column = pc.field(comparison.column)
+    constants = [columns.cast(comparison.column, c) for c in comparison.constants]
+    if comparison.sign == "is null":
+        return column.is_null()
+    if comparison.sign == "in":
+        return _is_in(column, constants)
+    if comparison.sign == "between":
+        return (column >= constants[0]) & (column <= constants[1])
+    return COMPARISONS[comparison.sign](column, constants[0])
+
+
+def _is_in(column: pc.Expression, constants: list[pa.Scalar]) -> pc.Expression:
+    """Arrow's `isin`, but of a null neither true nor false, and of 0.0 and -0.0 the same."""
+    kind = constants[0].type
+    has_zero = pa.types.is_floating(kind) and any(c.as_py() == 0 for c in constants)
+    zeros = [pa.scalar(z, kind) for z in (0.0, -0.0) if has_zero]
+    found = column.isin(pa.array([*constants, *zeros], kind))
+    return pc.if_else(column.is_valid(), found, pa.scalar(None, pa.bool_()))

@@ -7,6 +7,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def run(
 
 def _publish_source(workspace: Workspace, array: Array) -> Dataset:
     """Name a source in the workspace; the file stays where it is."""
-    if array.name in workspace.names():
+    # A damaged version is told to "run again", so it may not keep us from it.
+    with suppress(WhenceError):
         known = workspace.dataset(array.name)
         if replace(known, version="") == array:
             return known

@@ -2,207 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
-import cf_xarray  # noqa: F401  (registers the accessor `.cf`)
+import cftime
 import numpy as np
 import xarray as xr
-import zarr
+from numpy.typing import NDArray
 
-from pipelines.arrays import open_file
-from pipelines.datasets import Array, Attribute, Pressure, Quantity, Time, Type, Wind
+from pipelines.datasets import Array, Attribute, Quantity, Time
 from pipelines.errors import Failed, Refused, SourceChanged
+from pipelines.files import open_file, reason, under_our_names
+from pipelines.fingerprints import fingerprint, unchanged
+from pipelines.naming import AXES, VARIABLES, WIND, names_in
 from pipelines.pipeline import Source
+from pipelines.stores import LARGEST_CHUNK
 
-# Our name: its type, the CF standard names, and the names that files commonly use.
-VARIABLES: Mapping[str, tuple[Type, set[str], set[str]]] = {
-    "slp": (
-        Pressure,
-        {"air_pressure_at_mean_sea_level", "air_pressure_at_sea_level"},
-        {"slp", "msl", "psl", "mslp", "prmsl", "pmsl", "mslet"},
-    ),
-    "u10": (Wind, {"eastward_wind"}, {"u10", "10u", "uas", "u10m", "ugrd10m", "uwnd"}),
-    "v10": (Wind, {"northward_wind"}, {"v10", "10v", "vas", "v10m", "vgrd10m", "vwnd"}),
-}
-AXES = {"time": "T", "lat": "Y", "lon": "X"}
-WHOLE_CHECKSUM = 256 * 2**20
 BLOCK_BYTES = 16 * 2**20
-LARGEST_CHUNK = 2**30
-CODECS = {
-    "bytes", "blosc", "zstd", "gzip", "crc32c", "transpose", "sharding_indexed",
-    "zlib", "lz4", "bz2", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround",
-}  # fmt: skip
 
 
 def as_array(name: str, source: Source) -> Array:
     """The array in a source's file, under our names, without reading its values."""
     path = Path(source.path)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise Failed(f'source "{name}": no file at "{path}"; mend the path in the pipeline')
     engine = "zarr" if path.is_dir() else "netcdf4"
-    if engine == "zarr":
-        _check_zarr(path)
-    data = open_file(str(path), engine)
-    stored = _names(name, data, source.variables)
-    return _described(name, path, engine, data.rename(_renames(stored)), stored)
-
-
-def _described(
-    name: str, path: Path, engine: str, data: xr.Dataset, stored: Mapping[str, str]
-) -> Array:
-    dims = tuple(d for d in AXES if d in data.dims)
-    variables = [str(v) for v in data.data_vars if _fits(data[v], dims)]
-    if "time" not in dims or len(dims) < 3 or not variables:
-        found = ", ".join(f"{v}{data[v].dims}" for v in data.data_vars)
-        raise Refused(f'source "{name}" has no variable over time, latitude and longitude: {found}')
-    first = data[variables[0]]
-    shape = tuple(data.sizes[d] for d in dims)
-    return Array(
-        name=name,
-        version="",
-        path=str(path.resolve()),
-        attributes=(Attribute("time", Time, ("time",)), *(_variable(data, v) for v in variables)),
-        origin=fingerprint(path),
-        dims=dims,
-        shape=shape,
-        chunks=_chunks(first, dims, shape),
-        itemsize=max(data[v].dtype.itemsize for v in variables),
-        stored={k: v for k, v in stored.items() if k in (*dims, *variables)}
-        | {v: stored.get(v, v) for v in variables},
-        circular=("lon",) if _circles(data["lon"].values) else (),
-        engine=engine,
-    )
-
-
-def _fits(variable: xr.DataArray, dims: tuple[str, ...]) -> bool:
-    """Whether a variable has these dimensions, and others only of size one."""
-    extra = [n for d, n in variable.sizes.items() if d not in dims]
-    return set(dims) <= set(variable.dims) and all(n == 1 for n in extra)
-
-
-def _variable(data: xr.Dataset, name: str) -> Attribute:
-    kind = VARIABLES[name][0] if name in VARIABLES else Quantity
-    dims = tuple(d for d in AXES if d in data[name].dims and d != "time")
-    return Attribute(name, kind, (name,), data[name].attrs.get("units"), dims)
-
-
-def _chunks(
-    variable: xr.DataArray, dims: tuple[str, ...], shape: tuple[int, ...]
-) -> tuple[int, ...]:
-    """The chunks on disk; for a file without, as many whole steps as make a handy block."""
-    found = variable.encoding.get("chunks") or variable.encoding.get("chunksizes")
-    if found and not variable.encoding.get("contiguous"):
-        sizes = dict(zip(variable.dims, found, strict=True))
-        return tuple(int(min(sizes[d], n)) for d, n in zip(dims, shape, strict=True))
-    step = int(np.prod(shape[1:])) * variable.dtype.itemsize
-    return (max(1, min(shape[0], BLOCK_BYTES // max(step, 1))), *shape[1:])
-
-
-def _circles(lon: Any) -> bool:
-    """Whether evenly spaced longitudes close the circle."""
-    if len(lon) < 3:
-        return False
-    steps = np.diff(lon.astype(float))
-    even = np.allclose(steps, steps[0], rtol=1e-3)
-    return bool(even and abs(abs(steps[0]) * len(lon) - 360) < abs(steps[0]) / 2)
-
-
-def _names(name: str, data: xr.Dataset, given: Mapping[str, str]) -> dict[str, str]:
-    """Our names of dimensions and variables, and what the file calls each."""
-    for ours, theirs in given.items():
-        if theirs not in data.variables:
-            found = ", ".join(map(str, data.variables))
-            raise Refused(f'source "{name}": no variable "{theirs}" for {ours} (it has: {found})')
-    guessed = {**_axes(name, data), **_variables(name, data, given)}
-    return {**guessed, **given}
-
-
-def _axes(name: str, data: xr.Dataset) -> dict[str, str]:
-    guessed = data.cf.guess_coord_axis()
-    keys = {"time": "T", "lat": "latitude", "lon": "longitude"}
-    found = {}
-    for ours, key in keys.items():
-        mapping = guessed.cf.axes if key == "T" else guessed.cf.coordinates
-        dims = [str(c) for c in mapping.get(key, []) if c in data.dims]
-        if len(dims) == 1:
-            found[ours] = dims[0]
-    return found
-
-
-def _variables(name: str, data: xr.Dataset, given: Mapping[str, str]) -> dict[str, str]:
-    found = {}
-    for ours, (_, standard, common) in VARIABLES.items():
-        if ours in given:
-            continue
-        named = [str(v) for v in data.data_vars if str(v).lower() in common]
-        stated = [str(v) for v in data.data_vars if data[v].attrs.get("standard_name") in standard]
-        matches = list(dict.fromkeys(named if len(named) == 1 else named + stated))
-        if len(matches) > 1:
-            raise Refused(
-                f'source "{name}": {ours} may be {" or ".join(matches)}; '
-                f"say which, like: variables: {{{ours}: {matches[0]}}}"
-            )
-        if matches:
-            found[ours] = matches[0]
-    return found
-
-
-def _renames(stored: Mapping[str, str]) -> dict[str, str]:
-    return {theirs: ours for ours, theirs in stored.items() if theirs != ours}
-
-
-def _check_zarr(path: Path) -> None:
-    """Refuse a Zarr store whose decoding could run code or claim more memory than its shape."""
+    file = open_file(str(path), engine)
     try:
-        group = zarr.open_group(str(path), mode="r")
-        arrays = [a for _, a in group.arrays()]
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Failed(f'cannot read "{path}" as zarr: {reason}') from None
-    for each in arrays:
-        for codec in _codecs(each.metadata.to_dict()):
-            if codec not in CODECS:
-                raise Refused(
-                    f'"{path}": variable "{each.name}" is coded with "{codec}", not allowed'
-                )
-        if each.dtype.kind == "O":
-            raise Refused(f'"{path}": variable "{each.name}" holds Python objects, not allowed')
-        if int(np.prod(each.chunks or (1,))) * each.dtype.itemsize > LARGEST_CHUNK:
-            raise Refused(f'"{path}": chunks of "{each.name}" are over {LARGEST_CHUNK >> 20} MiB')
-
-
-def _codecs(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """The names of all codecs in an array's metadata, Zarr 2 or 3, nested ones too."""
-    for codec in [*(metadata.get("codecs") or ()), *(metadata.get("filters") or ())]:
-        yield str(codec.get("name") or codec.get("id"))
-        yield from _codecs(codec.get("configuration") or {})
-    if metadata.get("compressor"):
-        yield str(metadata["compressor"]["id"])
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """What a source is now: size, time and, unless it is very large, a checksum."""
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    stats = [(str(f.relative_to(path.parent)), f.stat()) for f in files]
-    size = sum(s.st_size for _, s in stats)
-    times = json.dumps([(n, s.st_size, s.st_mtime_ns) for n, s in stats])
-    return {
-        "size": size,
-        "times": hashlib.sha256(times.encode()).hexdigest(),
-        "checksum": _checksum(files) if size <= WHOLE_CHECKSUM else None,
-    }
-
-
-def _checksum(files: list[Path]) -> str:
-    total = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as handle:
-            total.update(hashlib.file_digest(handle, "sha256").digest())
-    return total.hexdigest()
+        stored = names_in(name, file.data, source.variables)
+        data = under_our_names(file.data, stored)
+        _check_coordinates(name, data)
+        return _described(name, path, engine, data, stored)
+    except OSError as error:
+        raise Failed(f'source "{name}": cannot read "{path}": {reason(error)}') from None
+    finally:
+        file.close()
 
 
 def check_unchanged(array: Array) -> None:
@@ -210,11 +46,96 @@ def check_unchanged(array: Array) -> None:
     if array.origin is None:
         return
     path = Path(array.path)
-    if not path.exists():
-        raise Failed(f'source "{array.name}": no file at "{path}" any more')
-    now = fingerprint(path)
-    same = now["times"] == array.origin["times"]
-    if not same and (now["checksum"] is None or now["checksum"] != array.origin["checksum"]):
+    try:
+        same = unchanged(path, array.origin)
+    except FileNotFoundError:
+        raise Failed(f'source "{array.name}": no file at "{path}" any more; put it back') from None
+    except OSError as error:
+        raise Failed(f'source "{array.name}": cannot read "{path}": {reason(error)}') from None
+    if not same:
         raise SourceChanged(
             f'source "{array.name}" ("{path}") has changed since the run that read it; run again'
         )
+
+
+def _described(
+    name: str, path: Path, engine: str, data: xr.Dataset, stored: Mapping[str, str]
+) -> Array:
+    dims = tuple(AXES)
+    variables = [n for n in stored if n not in AXES]
+    chief = data["slp" if "slp" in variables else variables[0]]
+    array = Array(
+        name=name,
+        version="",
+        path=str(path.resolve()),
+        attributes=(Attribute("time", Time, ("time",)), *_attributes(data, variables)),
+        origin=fingerprint(path),
+        dims=dims,
+        shape=tuple(data.sizes[d] for d in dims),
+        chunks=_chunks(chief),
+        itemsize=max(data[v].dtype.itemsize for v in variables),
+        stored=stored,
+        circular=("lon",) if circles(data["lon"].values) else (),
+        engine=engine,
+    )
+    if prod(array.chunks) * array.itemsize > LARGEST_CHUNK:
+        pieces = " × ".join(map(str, array.chunks))
+        raise Refused(f'source "{name}" has chunks of {pieces}, over {LARGEST_CHUNK >> 20:,} MiB')
+    return array
+
+
+def _attributes(data: xr.Dataset, variables: list[str]) -> Iterator[Attribute]:
+    """The variables with their types; half a wind is just a quantity."""
+    known = set(variables) if set(WIND) <= set(variables) else set(variables) - set(WIND)
+    for name in variables:
+        kind = VARIABLES[name].type if name in known & VARIABLES.keys() else Quantity
+        unit = data[name].attrs.get("units")
+        yield Attribute(name, kind, (name,), None if unit is None else str(unit), ("lat", "lon"))
+
+
+def _chunks(variable: xr.DataArray) -> tuple[int, ...]:
+    """The chunks on disk; for a file without, as many whole steps as make a handy block."""
+    shape = [variable.sizes[d] for d in AXES]
+    found = variable.encoding.get("chunks") or variable.encoding.get("chunksizes")
+    if found:
+        sizes = dict(zip(variable.dims, found, strict=True))
+        return tuple(min(int(sizes[d]), n) for d, n in zip(AXES, shape, strict=True))
+    steps = BLOCK_BYTES // (prod(shape[1:]) * variable.dtype.itemsize)
+    return (max(1, min(shape[0], steps)), *shape[1:])
+
+
+def _check_coordinates(name: str, data: xr.Dataset) -> None:
+    """Refuse coordinates that are not times and degrees."""
+    for dim, word in AXES.items():
+        if not data.sizes[dim]:
+            raise Refused(f'source "{name}" is empty: it has no {word} at all')
+    if not _are_times(data["time"].values):
+        raise Refused(
+            f'source "{name}": its times are not dates; give them units like '
+            '"hours since 1900-01-01"'
+        )
+    for dim, most in (("lat", 90.0), ("lon", 720.0)):
+        values = data[dim].values
+        if values.dtype.kind not in "fiu" or not (np.abs(values) <= most + 1e-3).all():
+            raise Refused(f'source "{name}": its {AXES[dim]}s are not all degrees up to {most:g}')
+    if data.sizes["lon"] > 1 and np.isclose(np.ptp(data["lon"].values), 360, atol=1e-3):
+        raise Refused(f'source "{name}" has its first longitude again at the end; drop that column')
+
+
+def _are_times(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "M":
+        return not bool(np.isnat(values).any())
+    return all(isinstance(v, cftime.datetime) for v in values)
+
+
+def circles(lon: NDArray[Any]) -> bool:
+    """Whether evenly spaced longitudes close the circle, wherever it is cut.
+
+    >>> circles(np.array([0, 90, 180, 270])), circles(np.array([90, -180, -90, 0]))
+    (True, True)
+    >>> circles(np.array([0, 90, 180]))
+    False
+    """
+    steps = (np.diff(lon.astype(float), append=float(lon[0])) + 180) % 360 - 180
+    even = np.allclose(steps, steps[0], rtol=0.02, atol=0)
+    return bool(len(lon) > 2 and even and round(abs(steps.sum()) / 360) == 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import threading
 import uuid
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -41,7 +43,7 @@ def session(master: str = LOCAL) -> SparkSession:
     for key, value in _settings(master).items():
         builder = builder.config(key, value)
     try:
-        with _java_unheard():
+        with _java_unheard(), _java_ended_if_interrupted():
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise Failed(f"Spark did not start on {master}: {_reason(error)}") from None
@@ -61,6 +63,28 @@ def _java_unheard() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+@contextmanager
+def _java_ended_if_interrupted() -> Iterator[None]:
+    """See to it that a Java whose start is cut short does not wait for us for ever."""
+    started: list[subprocess.Popen[bytes]] = []
+    gateway: Any = java_gateway
+    popen = gateway.Popen
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        return started[-1]
+
+    try:
+        gateway.Popen = noted
+        yield
+    except BaseException:
+        for java in started:
+            java.kill()
+        raise
+    finally:
+        gateway.Popen = popen
 
 
 def _settings(master: str) -> dict[str, str]:
@@ -148,6 +172,8 @@ def watched(
         context.cancelJobGroup(watch.group)
         raise
     except (PySparkException, Py4JError) as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
         if watch.stopped:
             raise TooDear(f"{label}: {watch.stopped}") from None
         raise Failed(f"{label}: {_reason(error)}") from None
@@ -187,9 +213,17 @@ def _stop_after(context: Any, watch: Watch, seconds: float) -> None:
         context.cancelJobGroup(watch.group)
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came first, and what Spark says is only that it was cancelled."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
 def _reason(error: BaseException) -> str:
     """The one line of a Spark error that a person can act on."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = (line.strip().removeprefix("Caused by:").strip(": ") for line in str(error).splitlines())
+    lines = [line for line in told if line and not line.startswith(("at ", "... "))]
     ours = [m[1] for m in (re.match(r"pipelines\.errors\.\w+: (.*)", x) for x in lines) if m]
     if ours:
         return ours[-1]

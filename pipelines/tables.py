@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +114,18 @@ def matching(table: Table, predicate: pc.Expression | None, limit: int | None = 
     files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
     if not files:
         return schema_of(table).empty_table()
-    try:
+    with _readable(table):
         stored = ds.dataset(files, format="parquet")
         if limit is not None:
             return stored.head(limit, filter=predicate)
         return stored.to_table(filter=predicate)
+
+
+@contextmanager
+def _readable(table: Table) -> Iterator[None]:
+    """Say in one line what keeps a table from being read."""
+    try:
+        yield
     except (OSError, pa.ArrowInvalid) as error:
         reason = str(error).splitlines()[0]
         raise Failed(f'cannot read "{table.name}" in "{table.path}": {reason}') from None
@@ -128,7 +136,8 @@ def count(table: Table, predicate: pc.Expression | None) -> int:
     if predicate is None or not table.groups:
         return table.rows
     files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
-    return int(ds.dataset(files, format="parquet").count_rows(filter=predicate))
+    with _readable(table):
+        return int(ds.dataset(files, format="parquet").count_rows(filter=predicate))
 
 
 def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema) -> list[Group]:
@@ -137,7 +146,15 @@ def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema)
     if not rows.num_rows:
         return []
     temporary = path.with_suffix(".partial")
-    pq.write_table(rows, temporary, row_group_size=GROUP_ROWS, compression="zstd")
+    # Parquet's bounds leave NaN out, so that by them Arrow would skip rows that are `<> 1`.
+    exact = [f.name for f in schema if not pa.types.is_floating(f.type)]
+    pq.write_table(
+        rows,
+        temporary,
+        row_group_size=GROUP_ROWS,
+        compression="zstd",
+        write_statistics=exact,
+    )
     temporary.replace(path)
     return list(_groups(path))
 

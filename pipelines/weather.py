@@ -204,7 +204,9 @@ def stuck(steps: int, lats: int, lons: int) -> Defect:
 def corrupt(steps: int, lats: int, lons: int) -> Defect:
     """A block of the South Pacific that goes west, against every low around it."""
     first, row, west, by = steps // 2, round(0.71 * lats), round(0.75 * lons), cells(5, lons)
-    note = f"Pressures of 4 by 4 cells, {by} further west each step, were scaled by 0.97 to 0.91."
+    note = (
+        f"Pressures of 4 by 4 cells, {by} further west each step, fall by up to 9 %."
+    )
     rows, columns = (row, row + 3), (west - 11 * by, west + 3)
     return Defect("corrupt block", first, first + 11, rows, columns, note)
 
@@ -219,9 +221,11 @@ def spoil(fields: Fields, defect: Defect, step: int) -> None:
         slp[defect.lat[0], defect.lon[0]] = STUCK
     else:
         west = defect.lon[1] - 3 - cells(5, lons) * (step - defect.first)
-        # Lowest at one corner, so that the block has a single minimum, which moves as it does.
-        ramp = np.add.outer(np.arange(4), np.arange(4)).astype(np.float32)
-        slp[defect.lat[0] : defect.lat[1] + 1, west : west + 4] *= 0.97 - ramp / 100
+        # Steep towards one corner, so that the block has a single minimum, which moves as it does.
+        ramp = (np.add.outer(np.arange(4), np.arange(4)) / 6) ** 16
+        slp[defect.lat[0] : defect.lat[1] + 1, west : west + 4] *= (1 - 0.09 * ramp).astype(
+            slp.dtype
+        )
 
 
 @dataclass(frozen=True, slots=True)

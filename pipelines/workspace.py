@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from pipelines.datasets import Array, Dataset, Table, from_json, to_json
 from pipelines.errors import Failed, Refused, unknown
 
 FORMAT = 1
+VERSION = re.compile(r"v([1-9][0-9]*)")
 
 
 class Workspace:
@@ -29,23 +32,36 @@ class Workspace:
         self.path = Path(path).resolve()
         found = _format(self.path)
         if found is None:
-            raise Refused(f'no workspace at "{path}"; make one with: whence run')
+            raise Refused(
+                f'no workspace at "{path}"{_instead(self.path)}; make one with: whence run'
+            )
         if found != FORMAT:
             raise Refused(
-                f'the workspace at "{path}" has format {found}, this Whence reads format {FORMAT}; '
-                "open it with the version that made it"
+                f'the workspace at "{path}" has format {found!r:.20}, this Whence reads format '
+                f"{FORMAT}; open it with the version that made it"
             )
 
     @classmethod
     def create(cls, path: Path | str) -> Workspace:
         """The workspace at a path, made if it is not there yet."""
+        cls.check_place(path)
         root = Path(path)
         if _format(root) is None:
-            if root.exists() and (not root.is_dir() or any(root.iterdir())):
-                raise Refused(f'"{path}" exists and is not a workspace; name another directory')
-            (root / "datasets").mkdir(parents=True, exist_ok=True)
-            _write_whole(root / "whence.json", json.dumps({"format": FORMAT}))
+            try:
+                (root / "datasets").mkdir(parents=True, exist_ok=True)
+                _write_whole(root / "whence.json", json.dumps({"format": FORMAT}))
+            except OSError as error:
+                raise Failed(f'cannot make a workspace at "{path}": {error.strerror}') from None
         return cls(root)
+
+    @classmethod
+    def check_place(cls, path: Path | str) -> None:
+        """Refuse a path at which no workspace is and none can be made."""
+        root = Path(path)
+        if _format(root) is not None:
+            cls(root)
+        elif root.exists() and not _is_ours_to_make(root):
+            raise Refused(f'"{path}" exists and is not a workspace; name another directory')
 
     @property
     def journal(self) -> Path:
@@ -65,90 +81,179 @@ class Workspace:
         if name not in names:
             raise unknown("dataset", name, names, "in this workspace")
         home = self.path / "datasets" / name
-        home = home / (version or (home / "current").read_text().strip())
+        version = version or _current(home)
+        if version not in _versions(home):
+            raise unknown("version", version, _versions(home), f'of "{name}"')
         try:
-            found = from_json(json.loads((home / "dataset.json").read_text()))
-        except (OSError, ValueError, KeyError, TypeError):
-            raise Failed(f'version "{home.name}" of "{name}" is damaged; run again') from None
-        return replace(found, path=str(home / found.path))
+            found = from_json(json.loads((home / version / "dataset.json").read_text()))
+            data = home / version / found.path
+            inside = Path(found.path).is_absolute() or data.resolve().is_relative_to(self.path)
+            whole = inside and (found.name, found.version) == (name, version)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            whole = False
+        if not whole:
+            raise Failed(f'version "{version}" of "{name}" is damaged; run again')
+        return replace(found, path=str(data))
 
     @contextmanager
     def staged(self, name: str) -> Iterator[Path]:
         """A directory to write a version into; gone afterwards unless it was published."""
-        self._sweep()
-        stage = self.path / "staging" / f"{os.getpid()}-{name}-{uuid.uuid4().hex[:8]}"
-        stage.mkdir(parents=True)
+        staging = self.path / "staging"
+        staging.mkdir(exist_ok=True)
+        stage = staging / f"{name[:40]}-{uuid.uuid4().hex[:12]}"
+        lock = staging / f".{stage.name}.lock"
+        with _locked(staging / ".lock"):
+            _sweep(staging)
+            stage.mkdir()
+            handle = _opened(lock)
+            alone(handle)
         try:
             yield stage
         finally:
             shutil.rmtree(stage, ignore_errors=True)
+            lock.unlink(missing_ok=True)
+            os.close(handle)
 
     def publish(self, stage: Path, dataset: Dataset) -> Table | Array:
         """Make a staged version the current one: whole, on disk, and never half seen."""
         home = self.path / "datasets" / dataset.name
         home.mkdir(parents=True, exist_ok=True)
-        version = self._moved(stage, home, dataset)
-        _write_whole(home / "current", version)
+        _sync_tree(stage)
+        with _locked(home / ".lock"):
+            for left in home.glob(".current-*"):
+                left.unlink(missing_ok=True)
+            version = _moved(stage, home, dataset)
+            _write_whole(home / "current", version)
+        sync(home.parent)
         return self.dataset(dataset.name, version)
 
-    def _moved(self, stage: Path, home: Path, dataset: Dataset) -> str:
-        """Move a staged version to the next free number, which another run may take first."""
-        taken = [int(p.name[1:]) for p in home.glob("v*") if p.name[1:].isdigit()]
-        for number in count(max(taken, default=0) + 1):
-            plain = to_json(replace(dataset, version=f"v{number}"))
-            (stage / "dataset.json").write_text(json.dumps(plain))
-            _sync_tree(stage)
-            try:
-                stage.rename(home / f"v{number}")
-            except OSError:
-                if not (home / f"v{number}").exists():
-                    raise
-                continue
-            _sync(home)
-            return f"v{number}"
-        raise AssertionError("numbers do not end")
 
-    def _sweep(self) -> None:
-        """Remove what runs that died left behind."""
-        for left in self.path.glob("staging/*"):
-            if not _alive(left.name.split("-")[0]):
+def _current(home: Path) -> str:
+    """The version that a dataset's pointer names."""
+    with suppress(OSError, ValueError):
+        version = (home / "current").read_text().strip()
+        if version in _versions(home):
+            return version
+    raise Failed(f'"{home.name}" does not say which version is current; run again')
+
+
+def _versions(home: Path) -> list[str]:
+    """The versions of a dataset, oldest first."""
+    found = [p.name for p in home.iterdir() if VERSION.fullmatch(p.name)]
+    return sorted(found, key=lambda version: int(version[1:]))
+
+
+def _moved(stage: Path, home: Path, dataset: Dataset) -> str:
+    """Move a staged version to the next free number.
+
+    Its number is free, since we hold the lock; where files cannot be locked another run may take
+    it first, and then the next one is tried.
+    """
+    taken = [int(v[1:]) for v in _versions(home)]
+    for number in count(max(taken, default=0) + 1):
+        version = home / f"v{number}"
+        plain = to_json(replace(dataset, version=version.name))
+        (stage / "dataset.json").write_text(json.dumps(plain))
+        sync(stage / "dataset.json")
+        sync(stage)
+        try:
+            stage.rename(version)
+        except OSError:
+            if not version.exists():
+                raise
+            continue
+        sync(home)
+        return version.name
+    raise AssertionError("numbers do not end")
+
+
+def _sweep(staging: Path) -> None:
+    """Remove what runs that died left behind: their locks went with them."""
+    for left in staging.iterdir():
+        if left.is_dir():
+            lock = staging / f".{left.name}.lock"
+            if not lock.exists() or _is_free(lock):
                 shutil.rmtree(left, ignore_errors=True)
+    for lock in staging.glob(".*-*.lock"):
+        if not (staging / lock.name[1:].removesuffix(".lock")).exists():
+            lock.unlink(missing_ok=True)
 
 
-def _alive(pid: str) -> bool:
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Do something while no other process does it."""
+    handle = _opened(path)
     try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+        alone(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def alone(handle: int) -> None:
+    """Wait until nobody else holds this file; where files cannot be locked, go on."""
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether the process that held a lock is gone."""
+    handle = _opened(lock)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         return False
-    except (ValueError, PermissionError):
-        return True
+    finally:
+        os.close(handle)
     return True
 
 
 def _format(path: Path) -> Any:
     """The format a directory says it has; None if it is no workspace."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         return json.loads((path / "whence.json").read_text())["format"]
     return None
+
+
+def _instead(path: Path) -> str:
+    """What is where a workspace should be."""
+    if not path.exists():
+        return ""
+    return " (it is a directory, but not one)" if path.is_dir() else " (it is a file)"
+
+
+def _is_ours_to_make(root: Path) -> bool:
+    """Whether a directory is empty, or holds no more than a workspace that was never finished."""
+    if not root.is_dir():
+        return False
+    return all(p.name == "datasets" or p.name.startswith(".whence.json-") for p in root.iterdir())
 
 
 def _write_whole(path: Path, text: str) -> None:
     """Replace a small file so that readers see the old text or the new, never less."""
     partial = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
-    partial.write_text(text)
-    _sync(partial)
-    partial.replace(path)
-    _sync(path.parent)
+    try:
+        partial.write_text(text)
+        sync(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    sync(path.parent)
 
 
 def _sync_tree(root: Path) -> None:
     for folder, _, files in os.walk(root):
         for file in files:
-            _sync(Path(folder) / file)
-        _sync(Path(folder))
+            sync(Path(folder) / file)
+        sync(Path(folder))
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """See a file, or the names in a directory, onto the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

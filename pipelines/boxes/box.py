@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import entry_points
+from math import isinf
 from types import ModuleType
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -20,6 +21,7 @@ from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
 
 SHIPPED = ("pipelines.boxes.cyclones",)
+MOST = 2**1000  # of what a float may be given as a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Box(ABC):
         hints = get_type_hints(cls)
         for name in given:
             if name not in known:
-                raise unknown("parameter", name, known, f'of box "{cls.name}"')
+                raise unknown("parameter", str(name), known, f'of box "{cls.name}"')
         return cls(**{n: _checked(cls.name, known[n], hints[n], v) for n, v in given.items()})
 
     @classmethod
@@ -112,9 +114,9 @@ class ArrayBox(Box):
 
 def _checked(box: str, declared: Field[Any], hint: Any, value: Any) -> Any:
     """A parameter's value if it has the declared type and lies within its bounds."""
-    whole = float(value) if hint is float and type(value) is int else value
-    if type(whole) is not hint:
-        raise Refused(f'box "{box}": {declared.name} is {value!r}, not a {hint.__name__}')
+    whole = float(value) if hint is float and type(value) is int and abs(value) < MOST else value
+    if type(whole) is not hint or (hint is float and isinf(whole)):
+        raise Refused(f'box "{box}": {declared.name} is {value!r:.60}, not a {hint.__name__}')
     low, high = declared.metadata.get("low"), declared.metadata.get("high")
     below = low is not None and not whole >= low
     if below or (high is not None and not whole <= high):
@@ -135,13 +137,14 @@ def modules(named: Iterable[str] = ()) -> list[ModuleType]:
 
 
 def _imported(name: str) -> ModuleType:
+    absent = Refused(f'no module "{name}" to take boxes from; is it installed, or on PYTHONPATH?')
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise absent
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name and name.split(".")[0] == error.name.split(".")[0]:
-            raise Refused(
-                f'no module "{name}" to take boxes from; is it installed, or on PYTHONPATH?'
-            ) from None
+            raise absent from None
         raise
 
 
