@@ -160,7 +160,8 @@ def _asked(
     work.count(source, pieces)
     if not pieces:
         return question.schema.empty_table()
-    with watched(work.spark, label, work.progress, work.limits.seconds) as watch:
+    left = max(0.0, work.limits.seconds - sum(work.seconds.values()))
+    with watched(work.spark, label, work.progress, left) as watch:
         rows = _frame(work.spark, question, pieces, len(parts)).toArrow()
     work.jobs += watch.jobs
     return rows

@@ -46,7 +46,8 @@ def session(master: str = LOCAL) -> SparkSession:
         with _java_unheard(), _java_ended_if_interrupted():
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise Failed(f"Spark did not start on {master}: {_reason(error)}") from None
+        why = f"{_reason(error)} (WHENCE_SPARK_LOG=1 shows what Java says)"
+        raise Failed(f"Spark did not start on {master}: {why}") from None
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def _java_ended_if_interrupted() -> Iterator[None]:
     try:
         gateway.Popen = noted
         yield
-    except BaseException:
+    except KeyboardInterrupt:
         for java in started:
             java.kill()
         raise
@@ -207,9 +208,7 @@ def _tasks(tracker: Any, group: str) -> tuple[int, int]:
 
 def _stop_after(context: Any, watch: Watch, seconds: float) -> None:
     if not watch.done.wait(seconds):
-        watch.stopped = (
-            f"not done within {seconds:g} s; select fewer rows, or raise --limit-seconds"
-        )
+        watch.stopped = "not done in time; select fewer rows, or raise --limit-seconds"
         context.cancelJobGroup(watch.group)
 
 

@@ -204,9 +204,7 @@ def stuck(steps: int, lats: int, lons: int) -> Defect:
 def corrupt(steps: int, lats: int, lons: int) -> Defect:
     """A block of the South Pacific that goes west, against every low around it."""
     first, row, west, by = steps // 2, round(0.71 * lats), round(0.75 * lons), cells(5, lons)
-    note = (
-        f"Pressures of 4 by 4 cells, {by} further west each step, fall by up to 9 %."
-    )
+    note = f"Pressures of 4 by 4 cells, {by} further west each step, fall by up to 9 %."
     rows, columns = (row, row + 3), (west - 11 * by, west + 3)
     return Defect("corrupt block", first, first + 11, rows, columns, note)
 

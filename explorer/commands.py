@@ -1,0 +1,254 @@
+"""What each command does: ask the packages below, and print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import astuple
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from explorer.demo import demo
+from explorer.export import check_target, export
+from explorer.shown import dataset_json, dataset_row, first_rows
+from inverses import words
+from inverses.answer import Limits, hops_json
+from inverses.guarantees import names, wish
+from inverses.outline import prices
+from inverses.planner import Plan
+from inverses.planner import plan as planned
+from inverses.registry import Registry
+from inverses.selection import select
+from inverses.trace import trace
+from pipelines.boxes.box import default_of
+from pipelines.datasets import Array
+from pipelines.errors import Failed
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.sources import as_array, check_unchanged
+from pipelines.spark import LOCAL, Progress, session, warm
+from pipelines.workspace import Workspace
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on the terminal that follows Spark's tasks."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting Spark", total=None)
+        yield lambda label, done, total: bar.update(
+            task, description=label, completed=done, total=total or None
+        )
+
+
+def _demo(asked: argparse.Namespace) -> None:
+    with _published(asked) as (workspace, spark, progress):
+        answer, where = demo(workspace, spark, progress)
+    print(f"The demo is in {asked.workspace}: {', '.join(workspace.names())}.")
+    if not asked.no_serve:
+        print("\nThe deepest point of all tracks cannot be right. Where did it come from?")
+        command = f'whence trace tracks --where "{where}" -w {asked.workspace}'
+        print(f"\n  $ {command}\n")
+        _print_answer(words.told(answer))
+
+
+def _run(asked: argparse.Namespace) -> None:
+    registry = Registry.of(asked.boxes)
+    pipeline = Pipeline.from_file(asked.pipeline, registry.boxes)
+    for name, source in pipeline.sources.items():
+        as_array(name, source)
+    with _published(asked) as (workspace, spark, progress):
+        made = run(pipeline, workspace, spark, progress)
+    for dataset in made.values():
+        print(f"{dataset.name} {dataset.version}")
+
+
+@contextmanager
+def _published(asked: argparse.Namespace) -> Iterator[tuple[Workspace, SparkSession, Progress]]:
+    """All that a run needs; nothing is written before Spark is there, and Ctrl-C says what is."""
+    Workspace.check_place(asked.workspace)
+    with _progress() as progress:
+        spark = session(asked.master or LOCAL)
+        workspace = Workspace.create(asked.workspace)
+        before = set(_versions(workspace))
+        try:
+            yield workspace, spark, progress
+        except KeyboardInterrupt:
+            new = sorted(set(_versions(workspace)) - before)
+            what = f"published before that: {', '.join(new)}" if new else "nothing was published"
+            raise Failed(f"cancelled; {what}") from None
+
+
+def _versions(workspace: Workspace) -> Iterator[str]:
+    for name in workspace.names():
+        with suppress(Failed):
+            yield f"{name} {workspace.dataset(name).version}"
+
+
+def _trace(asked: argparse.Namespace) -> None:
+    target = check_target(asked.export) if asked.export else None
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    limits = _limits(asked)
+    _checked_plan(workspace, asked, registry, limits)
+    with _progress() as progress:
+        spark = session(asked.master or LOCAL)
+        warm(spark, "inverses.trace")
+        answer = trace(
+            workspace, asked.dataset, asked.where, asked.attribute, asked.want,
+            spark=spark, registry=registry, limits=limits, progress=progress,
+        )  # fmt: skip
+    if target is not None:
+        export(answer, target)
+    if asked.json:
+        print(json.dumps(answer.to_json()))
+    else:
+        _print_answer([*words.told(answer), *([f"wrote {target}"] if target else [])])
+
+
+def _limits(asked: argparse.Namespace) -> Limits:
+    given = {n: getattr(asked, f"limit_{n}") for n in ("bytes", "cells", "seconds")}
+    return Limits(**{n: limit for n, limit in given.items() if limit is not None})
+
+
+def _print_answer(lines: list[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _checked_plan(
+    workspace: Workspace, asked: argparse.Namespace, registry: Registry, limits: Limits
+) -> Plan:
+    """The plan for a question, refused if it is too dear: before Spark has to start."""
+    selection = select(workspace, asked.dataset, asked.where, asked.attribute)
+    found = planned(workspace, selection, wish(asked.want), registry)
+    limits.check(found, prices(found))
+    for each in (selection.dataset, *(hop.source for hop in found.hops)):
+        if isinstance(each, Array):
+            check_unchanged(each)
+    return found
+
+
+def _plan(asked: argparse.Namespace) -> None:
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    limits = _limits(asked)
+    found = _checked_plan(workspace, asked, registry, limits)
+    if asked.json:
+        print(json.dumps(_plan_json(found)))
+        return
+    if found.unmet:
+        print(words.unmet(found))
+    print(f"{words.selected(found)}:")
+    _print_grid(_plan_rows(found))
+    print(f"{words.price_in_words(prices(found))}")
+
+
+def _plan_rows(found: Plan) -> list[list[str]]:
+    head = ["", "hop", "level", "step", "functions", "promised", "reads"]
+    steps = enumerate(words.steps(found, prices(found)), 1)
+    return [head, *([str(n), *astuple(s)] for n, s in steps)]
+
+
+def _print_grid(rows: list[list[str]]) -> None:
+    """Rows in columns as wide as they need; a terminal wraps, nothing is cut."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def _plan_json(found: Plan) -> dict[str, Any]:
+    priced = [
+        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells}
+        for p in prices(found)
+    ]
+    hops = [{**h, "reads": p} for h, p in zip(hops_json(found), priced, strict=True)]
+    return {
+        "selection": {
+            "dataset": found.selection.dataset.name,
+            "where": found.selection.where,
+            "attributes": found.attributes,
+            "rows": len(found.selection),
+        },
+        "want": names(found.wish),
+        "unmet": names(found.unmet),
+        "guarantee": names(found.guarantee),
+        "hops": hops,
+        "steps": [s.does for s in words.steps(found, prices(found))],
+    }
+
+
+def _datasets(asked: argparse.Namespace) -> None:
+    found = Workspace(asked.workspace).datasets()
+    if asked.json:
+        print(json.dumps([dataset_json(d) for d in found]))
+        return
+    head = ["name", "version", "kind", "size", "chunks", "attributes"]
+    _print_grid([head, *(dataset_row(d) for d in found)])
+
+
+def _show(asked: argparse.Namespace) -> None:
+    dataset = Workspace(asked.workspace).dataset(asked.dataset)
+    rows, total = first_rows(dataset, asked.where, asked.limit)
+    if asked.json:
+        print(json.dumps(rows.to_pylist(), default=str))
+        return
+    shown = [[_shown(v) for v in row.values()] for row in rows.to_pylist()]
+    _print_grid([rows.column_names, *shown])
+    print(f"{rows.num_rows:,} shown of {total:,}")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _boxes(asked: argparse.Namespace) -> None:
+    registry = Registry.of(asked.boxes)
+    listed = [_box_json(registry, name) for name in sorted(registry.boxes)]
+    if asked.json:
+        print(json.dumps(listed))
+        return
+    for box in listed:
+        print(f"{box['name']}: {box['about']}")
+        print(f"  contributed: {box['contributed']}")
+        for param in box["params"]:
+            value = f"{param['default']} {param['unit']}".strip()
+            print(f"  {param['name']} = {value}: {param['help']}")
+        for inverse in box["inverses"]:
+            promise = ", ".join(inverse["promises"])
+            found = f"{inverse['image']} into the {inverse['level']} level"
+            print(f"  {inverse['name']} ({found}): {promise}")
+
+
+def _box_json(registry: Registry, name: str) -> dict[str, Any]:
+    box = registry.boxes[name]
+    inverses = [r for r in (*registry.weak, *registry.verifications) if r.box is box]
+    return {
+        "name": name,
+        "about": (box.__doc__ or "").strip().split("\n")[0],
+        "contributed": box.contributed,
+        "params": [
+            {"name": f.name, "default": default_of(f), **dict(f.metadata)} for f in box.parameters()
+        ],
+        "inverses": [
+            {"name": r.name, "image": r.image.name, "level": r.level, "promises": names(r.promises)}
+            for r in inverses
+        ],
+    }
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "demo": _demo,
+    "run": _run,
+    "trace": _trace,
+    "plan": _plan,
+    "datasets": _datasets,
+    "show": _show,
+    "boxes": _boxes,
+}

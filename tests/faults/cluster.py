@@ -1,0 +1,30 @@
+"""Traces on a Spark of several processes, one of which may be lost; prints the answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from inverses.registry import Registry
+from inverses.trace import trace
+from pipelines.spark import session
+from pipelines.workspace import Workspace
+from tests.faults.killing import killing, with_fault
+
+
+def main(master: str, workspace: str, where: str, marks: str) -> None:
+    spark = session(master)
+    registry = Registry.of()
+    for victim in ("worker", "executor"):
+        about = {"marks": Path(marks), "times": 1, "victim": victim}
+        faulty = with_fault(registry, "criterion", killing, **about)
+        answer = trace(Workspace(workspace), "tracks", where, spark=spark, registry=faulty)
+        print(
+            json.dumps({"cells": answer.cells("agcm").to_pylist(), **answer.to_json()}, default=str)
+        )
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,1 @@
+"""How fast Whence is beside its peers, measured side by side: `python -m tests.speed`."""

@@ -1,0 +1,108 @@
+"""What is measured on: simulated weather of a given size, as a workspace and as a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.compute as pc
+import xarray as xr
+from pyspark.sql import SparkSession
+
+from pipelines.datasets import Table
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.tables import matching
+from pipelines.workspace import Workspace
+
+STEPS = """
+  minima: {{box: extract_minima, inputs: {{field: agcm}}, params: {{margin: {0.margin}}}}}
+  tracks: {{box: identify_tracks, inputs: {{minima: minima}}}}
+"""
+SIMULATED = """
+name: cyclones
+boxes:
+  agcm: {{box: simulate_agcm, params: {{{0.weather}}}}}"""
+FROM_FILE = """
+name: cyclones
+sources: {{agcm: {{path: "{1}"}}}}
+boxes:"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much weather, how fine, and how readily a cell of it is called a minimum."""
+
+    resolution: float = 2.5
+    days: float = 60.0
+    margin: float = 1000.0
+
+    @property
+    def weather(self) -> str:
+        """The parameters of the simulation; only from 60 days on are faults where they stay."""
+        faults = str(self.days >= 60).lower()
+        return f"resolution: {self.resolution}, days: {self.days}, defects: {faults}"
+
+    def __str__(self) -> str:
+        return f"{self.days:g} days at {self.resolution:g} degrees"
+
+    def longer(self, times: float) -> Size:
+        """The same weather, going on."""
+        return replace(self, days=self.days * times)
+
+    def pipeline(self) -> Pipeline:
+        """Simulate the field, find its minima, form the tracks."""
+        return Pipeline.from_text((SIMULATED + STEPS).format(self))
+
+    def pipeline_over(self, file: Path) -> Pipeline:
+        """Find the minima of a field that exists, form the tracks."""
+        return Pipeline.from_text((FROM_FILE + STEPS).format(self, file))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where to measure: a warm Spark, and a directory in which workspaces are kept."""
+
+    spark: SparkSession
+    folder: Path
+
+    def workspace(self, size: Size) -> Workspace:
+        """The workspace of a size, made if it is not there yet."""
+        name = f"cyclones-{size.resolution:g}-{size.days:g}-{size.margin:g}"
+        workspace = Workspace.create(self.folder / name)
+        if "tracks" not in workspace.names():
+            run(size.pipeline(), workspace, self.spark)
+        return workspace
+
+    def zarr(self, size: Size) -> Path:
+        """The field of a size as a Zarr store."""
+        return Path(self.workspace(size).dataset("agcm").path)
+
+    def netcdf(self, size: Size) -> Path:
+        """The field of a size as a NetCDF file."""
+        file = self.workspace(size).path / "field.nc"
+        if not file.exists():
+            partial = file.with_suffix(".partial")
+            with xr.open_zarr(self.zarr(size), consolidated=False, chunks=None) as field:
+                field.to_netcdf(partial)
+            partial.rename(file)
+        return file
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A directory for what need not be kept, on the same disk as what is."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as path:
+            yield Path(path)
+
+
+def early_point(workspace: Workspace) -> str:
+    """The predicate that selects the eighth point of the first track."""
+    found = workspace.dataset("tracks")
+    assert isinstance(found, Table)
+    rows = matching(found, None)
+    one = rows.filter(pc.field("track") == pc.min(rows["track"])).sort_by("time_index")
+    row = one.slice(7, 1).to_pylist()[0]
+    return f"track = {row['track']} and time = '{row['time']}'"

@@ -1,0 +1,450 @@
+"""A wrong request ends in one line that says what would do; it writes nothing and loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from pyspark.sql import SparkSession
+
+from explorer.cli import main
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
+LITTLE = """
+name: little
+boxes:
+  agcm: {box: simulate_agcm, params: {days: 5, resolution: 5, chunk: 8}}
+  minima: {box: extract_minima, inputs: {field: agcm}}
+  tracks: {box: identify_tracks, inputs: {minima: minima}, params: {min_points: 3}}
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Ask = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def little(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A small workspace, one of whose datasets was made by a box from somebody's own module."""
+    workspace = Workspace.create(tmp_path_factory.mktemp("wrong"))
+    made = run(Pipeline.from_text(LITTLE), workspace, spark)
+    minima = made["minima"]
+    assert minima.made is not None
+    with workspace.staged("mine") as stage:
+        shutil.copytree(minima.path, stage / "table")
+        how = replace(minima.made, box="own_minima")
+        workspace.publish(stage, replace(minima, name="mine", path="table", made=how))
+    return workspace
+
+
+@pytest.fixture
+def copied(little: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of it, to be damaged."""
+    return Workspace(shutil.copytree(little.path, tmp_path / "copied"))
+
+
+def contents(path: Path) -> dict[str, str]:
+    """Everything below a path, by name, with what it holds."""
+    return {
+        str(p.relative_to(path)): hashlib.sha256(p.read_bytes()).hexdigest() if p.is_file() else ""
+        for p in sorted(path.rglob("*"))
+    }
+
+
+@pytest.fixture
+def ask(capfd: pytest.CaptureFixture[str]) -> Ask:
+    """Run a command in this process."""
+
+    def asked(*arguments: str | Path) -> Said:
+        capfd.readouterr()
+        try:
+            code = main([str(a) for a in arguments])
+        except SystemExit as left:
+            code = int(left.code or 0)
+        return Said(code, *capfd.readouterr())
+
+    return asked
+
+
+def assert_refused(said: Said, code: int, *parts: str) -> None:
+    """One helpful line on stderr and nothing else."""
+    assert said.code == code, said
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("whence: ")
+    assert "unexpected" not in said.err
+    assert "Traceback" not in said.err
+    for part in parts:
+        assert part in said.err
+
+
+LOOKS = {
+    "dataset": (
+        ["trace", "trakcs"],
+        ['no dataset "trakcs"', 'did you mean "tracks"?', "datasets: agcm, mine, minima, tracks"],
+    ),
+    "dataset to plan": (["plan", "trakcs"], ['did you mean "tracks"?']),
+    "dataset to show": (["show", "../agcm"], ['no dataset "../agcm"']),
+    "column": (
+        ["trace", "tracks", "--where", "trak = 1"],
+        ['no column "trak"', 'did you mean "track"?'],
+    ),
+    "column to show": (["show", "minima", "--where", "presure < 1"], ['did you mean "pressure"?']),
+    "attribute": (
+        ["trace", "tracks", "--attribute", "lokation"],
+        ['no attribute "lokation" in "tracks"', 'did you mean "location"?'],
+    ),
+    "wish": (["trace", "tracks", "--want", "exactly"], ["'exact', 'complete', 'pure'"]),
+    "command": (["traec", "tracks"], ["invalid choice: 'traec'", "'trace'"]),
+    "no command": ([], ["required: COMMAND"]),
+    "option": (["trace", "tracks", "--wher", "lat > 1", "--lmit", "3"], ["--lmit"]),
+    "nothing selected": (
+        ["trace", "tracks", "--where", "lat > 999"],
+        ['nothing in "tracks" is selected by --where "lat > 999"'],
+    ),
+    "empty predicate": (["trace", "tracks", "--where", " "], ["leave it out"]),
+    "no predicate": (["trace", "tracks", "--where", "lat >"], ["is not a predicate, like: time ="]),
+    "function": (["trace", "tracks", "--where", "abs(lat) > 1"], ["cannot use abs(lat)"]),
+    "file": (["trace", "tracks", "--where", "input_file('/etc/passwd') = 1"], ["cannot use input"]),
+    "subselect": (
+        ["trace", "tracks", "--where", "track in (select track from tracks)"],
+        ["cannot use select", "compares columns with constants"],
+    ),
+    "statement": (["trace", "tracks", "--where", "lat > 1; drop table tracks"], ["cannot use ;"]),
+    "code": (
+        ["show", "tracks", "--where", "__import__('os').system('touch here') = 0"],
+        ["cannot use __import__('os')"],
+    ),
+    "escapes": (["show", "tracks", "--where", "lat > '\x1b[31m\n'"], [r"'\x1b[31m\n'"]),
+    "a year for a time": (["trace", "tracks", "--where", "time > 2000"], ["2000 is not a value"]),
+    "a value of an array": (["trace", "agcm", "--where", "slp < 9"], ["one of time, lat, lon"]),
+    "or in an array": (["trace", "agcm", "--where", "lat = 0 or lon = 0"], ["joined by and"]),
+    "cells of nowhere": (["trace", "agcm", "--where", "lat = 999"], ['nothing in "agcm"']),
+    "export suffix": (
+        ["trace", "tracks", "--export", "cells.xlsx"],
+        ['cannot export to "cells.xlsx"', ".csv, .parquet, .nc, .zarr"],
+    ),
+    "export without one": (["trace", "tracks", "--export", "cells"], ["its name may end in"]),
+    "export nowhere": (["trace", "tracks", "--export", "no/cells.csv"], ["no directory"]),
+    "boxes module": (
+        ["trace", "tracks", "--boxes", "no_such_boxes"],
+        ['no module "no_such_boxes"', "PYTHONPATH"],
+    ),
+    "boxes module to list": (["boxes", "--boxes", "no.such.boxes"], ['no module "no.such.boxes"']),
+    "boxes without name": (["boxes", "--boxes", ""], ['no module ""']),
+    "boxes by path": (["boxes", "--boxes", "./own.py"], ['no module "./own.py"']),
+    "box of another module": (
+        ["trace", "mine"],
+        ['box "own_minima" is not known', "--boxes MODULE"],
+    ),
+    "limit": (["trace", "tracks", "--limit-bytes", "8GB"], ["'8GB' is not a whole number"]),
+    "negative limit": (["show", "tracks", "--limit", "-1"], ["'-1' is not a whole number"]),
+    "endless limit": (["trace", "tracks", "--limit-seconds", "nan"], ["not a number of seconds"]),
+    "bytes": (
+        ["trace", "tracks", "--limit-bytes", "10"],
+        ["would read", "MiB, over the limit of", "raise --limit-bytes"],
+    ),
+    "cells": (
+        ["trace", "tracks", "--limit-cells", "8"],
+        ["would find up to", "cells, over the limit of 8", "raise --limit-cells"],
+    ),
+    "seconds": (
+        ["trace", "tracks", "--limit-seconds", "0.5"],
+        ["would take about", "raise --limit-seconds"],
+    ),
+    "price of a plan": (["plan", "tracks", "--limit-bytes", "10"], ["over the limit of"]),
+}
+
+
+@pytest.mark.parametrize(("request_", "parts"), LOOKS.values(), ids=LOOKS.keys())
+def test_a_wrong_question_is_refused(
+    ask: Ask,
+    little: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request_: list[str],
+    parts: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
+    before = contents(little.path)
+    workspace = ["-w", str(little.path)] if request_ and request_[0] not in ("boxes",) else []
+    assert_refused(ask(*request_, *workspace), 2, *parts)
+    assert contents(little.path) == before
+    assert contents(tmp_path) == {}
+
+
+def pipeline(text: str) -> str:
+    return f"name: p\nboxes: {{agcm: {{box: simulate_agcm}}, {text}}}\n"
+
+
+RUNS = {
+    "box": (pipeline("m: {box: extract_minimum}"), ['no box "extract_minimum"', "extract_minima"]),
+    "dataset": (
+        pipeline("m: {box: extract_minima, inputs: {field: acgm}}"),
+        ['no dataset "acgm" for box "m"', 'did you mean "agcm"?'],
+    ),
+    "port": (
+        pipeline("m: {box: extract_minima, inputs: {feild: agcm}}"),
+        ['no port "feild" at box "m" (extract_minima)', 'did you mean "field"?'],
+    ),
+    "nothing at a port": (
+        pipeline("m: {box: extract_minima}"),
+        ['box "m" (extract_minima) has nothing at its port "field"'],
+    ),
+    "arrow of another kind": (
+        pipeline("t: {box: identify_tracks, inputs: {minima: agcm}}"),
+        ['port "minima" of box "t" takes a table, "agcm" is a array'],
+    ),
+    "parameter": (
+        pipeline("m: {box: extract_minima, inputs: {field: agcm}, params: {margins: 1}}"),
+        ['no parameter "margins" of box "extract_minima"', 'did you mean "margin"?'],
+    ),
+    "parameter out of bounds": (
+        "name: p\nboxes: {agcm: {box: simulate_agcm, params: {resolution: 0.001}}}",
+        ["resolution is 0.001; it may be from 0.05 to 30"],
+    ),
+    "parameter of another type": (
+        "name: p\nboxes: {agcm: {box: simulate_agcm, params: {days: many}}}",
+        ["days is 'many', not a float"],
+    ),
+    "parameter without end": (
+        "name: p\nboxes: {agcm: {box: simulate_agcm, params: {days: .inf}}}",
+        ["days is inf, not a float"],
+    ),
+    "circle": (
+        pipeline(
+            "a: {box: identify_tracks, inputs: {minima: b}},"
+            "b: {box: identify_tracks, inputs: {minima: a}}"
+        ),
+        ["the arrows run in a circle: ", " -> "],
+    ),
+    "no boxes": ("name: p\n", ['pipeline "p" has no boxes']),
+    "no name": ("boxes: {agcm: {box: simulate_agcm}}", ["needs a name"]),
+    "key": ("name: p\nboxs: {}\n", ['no key "boxs"', 'did you mean "boxes"?']),
+    "not YAML": ("name: [p\n", ["the pipeline is not YAML"]),
+    "a source and a box": (
+        "name: p\nsources: {a: {path: x.nc}}\nboxes: {a: {box: simulate_agcm}}",
+        ['"a" is both a source and a box'],
+    ),
+    "kind of source": (
+        "name: p\nsources: {a: {path: x.csv, kind: table}}\nboxes: {b: {box: simulate_agcm}}",
+        ["sources are of kind array"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "parts"), RUNS.values(), ids=RUNS.keys())
+def test_a_wrong_pipeline_is_refused(
+    ask: Ask,
+    copied: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    parts: list[str],
+) -> None:
+    monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
+    (tmp_path / "p.yaml").write_text(text)
+    before = contents(tmp_path)
+    assert_refused(ask("run", tmp_path / "p.yaml", "-w", copied.path), 2, *parts)
+    assert_refused(ask("run", tmp_path / "p.yaml", "-w", tmp_path / "new"), 2, *parts)
+    assert contents(tmp_path) == before
+
+
+def field(path: Path, name: str = "slp") -> Path:
+    """A small NetCDF file."""
+    times = np.datetime64("2000-01-01", "ns") + np.arange(4) * np.timedelta64(6, "h")
+    lat, lon = np.linspace(90, -90, 9), np.arange(16) * 22.5
+    values = np.random.default_rng(0).uniform(98e3, 102e3, (4, 9, 16)).astype("f4")
+    dims = ("time", "lat", "lon")
+    data = xr.Dataset(
+        {name: (dims, values, {"units": "Pa"})}, {"time": times, "lat": lat, "lon": lon}
+    )
+    data.to_netcdf(path, engine="netcdf4")
+    return path
+
+
+def write_source(path: Path, kind: str) -> None:
+    """Something at a path that is not a field that can be read."""
+    if kind == "garbage":
+        path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 40)
+    elif kind == "text":
+        path.write_text("time,lat,lon\n")
+    elif kind == "cut":
+        whole = field(path.with_suffix(".whole")).read_bytes()
+        path.write_bytes(whole[: len(whole) // 3])
+    elif kind == "empty":
+        path.touch()
+    elif kind == "zarr":
+        (path / "slp").mkdir(parents=True)
+        (path / "zarr.json").write_text('{"zarr_format": 3, "node_ty')
+
+
+@pytest.mark.parametrize("kind", ["missing", "garbage", "text", "cut", "empty", "zarr"])
+def test_a_source_that_cannot_be_read_is_said_before_anything_starts(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
+    write_source(tmp_path / "field.nc", kind)
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nsources: {era: {path: field.nc}}\n"
+        "boxes: {minima: {box: extract_minima, inputs: {field: era}}}\n"
+    )
+    before = contents(tmp_path)
+    said = ask("run", tmp_path / "p.yaml", "-w", tmp_path / "new")
+    assert_refused(said, 1, str(tmp_path / "field.nc"))
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", ["file", "other", "format"])
+@pytest.mark.parametrize(
+    "command", [["run", "p.yaml"], ["demo"], ["trace", "tracks"], ["datasets"], ["show", "tracks"]]
+)
+def test_what_is_no_workspace_is_left_alone(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
+    Path("p.yaml").write_text(LITTLE)
+    Path("file").write_text("mine")
+    Path("other").mkdir()
+    Path("other/thesis.tex").write_text("mine")
+    Path("format").mkdir()
+    Path("format/whence.json").write_text('{"format": 99}')
+    before = contents(tmp_path)
+    reason = "has format 99, this Whence reads format 1" if place == "format" else "workspace"
+    assert_refused(ask(*command, "-w", place), 2, f'"{place}"', reason)
+    assert contents(tmp_path) == before
+
+
+def test_a_workspace_that_is_not_there_is_not_made_by_asking(ask: Ask, tmp_path: Path) -> None:
+    for command in (["trace", "tracks"], ["plan", "tracks"], ["datasets"], ["show", "tracks"]):
+        assert_refused(ask(*command, "-w", tmp_path / "gone"), 2, "no workspace at", "whence run")
+    assert contents(tmp_path) == {}
+
+
+def test_a_pipeline_that_is_not_there_makes_no_workspace(ask: Ask, tmp_path: Path) -> None:
+    for name in ("gone.yaml", "."):
+        said = ask("run", tmp_path / name, "-w", tmp_path / "new")
+        assert_refused(said, 2, "no pipeline can be read from", "give a YAML file")
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("damage", ["", '{"kind": "tab', "[]", '{"kind": "table"}'])
+@pytest.mark.parametrize("name", ["tracks", "minima", "agcm"])
+def test_a_damaged_version_is_said_and_left_as_it_is(
+    ask: Ask, copied: Workspace, damage: str, name: str
+) -> None:
+    (copied.path / "datasets" / name / "v1" / "dataset.json").write_text(damage)
+    before = contents(copied.path)
+    for command in (["trace", "tracks"], ["plan", "tracks"], ["datasets"], ["show", name]):
+        said = ask(*command, "-w", copied.path)
+        assert_refused(said, 1, f'version "v1" of "{name}" is damaged; run again')
+    assert contents(copied.path) == before
+
+
+def test_rows_that_are_gone_or_garbled_are_said(ask: Ask, copied: Workspace) -> None:
+    part = next((copied.path / "datasets" / "tracks" / "v1" / "table").iterdir())
+    part.write_bytes(part.read_bytes()[:100])
+    for command in (["trace", "tracks"], ["show", "tracks", "--where", "lat > 0"]):
+        assert_refused(ask(*command, "-w", copied.path), 1, 'cannot read "tracks"')
+    part.unlink()
+    assert_refused(ask("trace", "tracks", "-w", copied.path), 1, 'cannot read "tracks"')
+
+
+def test_minima_that_are_gone_are_said_by_spark_in_one_line(
+    ask: Ask, copied: Workspace, spark: SparkSession
+) -> None:
+    for part in (copied.path / "datasets" / "minima" / "v1" / "table").iterdir():
+        part.unlink()
+    said = ask("trace", "tracks", "--where", "time_index < 3", "-w", copied.path)
+    assert_refused(said, 1, "tracks to minima", "cannot read", "part-")
+
+
+def test_a_source_that_changed_or_went_is_said(
+    ask: Ask, tmp_path: Path, spark: SparkSession
+) -> None:
+    file = field(tmp_path / "field.nc")
+    text = (
+        f"name: p\nsources: {{era: {{path: {file}}}}}\n"
+        "boxes: {minima: {box: extract_minima, inputs: {field: era}}}\n"
+    )
+    workspace = Workspace.create(tmp_path / "w")
+    run(Pipeline.from_text(text), workspace, spark)
+    before = contents(workspace.path)
+    data = file.read_bytes()
+    file.write_bytes(data.replace(data[-64:], bytes(64)))
+    asked = ["trace", "minima", "--where", "time_index = 1", "-w", str(workspace.path)]
+    assert_refused(ask(*asked), 1, 'source "era"', "has changed since the run", "run again")
+    file.unlink()
+    assert_refused(ask(*asked), 1, 'source "era"', "no file at")
+    assert contents(workspace.path) == before
+
+
+def test_a_damaged_source_is_mended_by_running_again(tmp_path: Path, spark: SparkSession) -> None:
+    file = field(tmp_path / "field.nc")
+    text = (
+        f"name: p\nsources: {{era: {{path: {file}}}}}\n"
+        "boxes: {minima: {box: extract_minima, inputs: {field: era}}}\n"
+    )
+    workspace = Workspace.create(tmp_path / "w")
+    run(Pipeline.from_text(text), workspace, spark)
+    (workspace.path / "datasets" / "era" / "v1" / "dataset.json").write_text("")
+    run(Pipeline.from_text(text), workspace, spark)
+    assert [d.version for d in workspace.datasets()] == ["v2", "v2"]
+
+
+REAL = {
+    "dataset": (["trace", "trakcs"], 2, 'did you mean "tracks"?'),
+    "code": (["show", "tracks", "--where", "open('/etc/passwd') = 1"], 2, "cannot use open("),
+    "bytes": (["trace", "tracks", "--limit-bytes", "10"], 2, "over the limit of"),
+    "arguments": (["show", "--limit"], 2, "expected one argument"),
+    "not UTF-8": (["show", b"tr\xff"], 2, r"tr\udcff"),
+}
+
+
+@pytest.mark.parametrize(("request_", "code", "part"), REAL.values(), ids=REAL.keys())
+def test_a_real_command_says_one_line_too(
+    little: Workspace, request_: list[str | bytes], code: int, part: str
+) -> None:
+    before = contents(little.path)
+    command = [sys.executable, "-m", "explorer", *request_, "-w", str(little.path)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert_refused(Said(ended.returncode, ended.stdout, ended.stderr), code, part)
+    assert contents(little.path) == before
+
+
+def test_a_spark_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(LITTLE)
+    command = ["-m", "explorer", "run", "p.yaml", "-w", "new", "--master", "spark:/nowhere"]
+    ended = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert_refused(Said(ended.returncode, ended.stdout, ended.stderr), 1, "Spark did not start on")
+    assert [p.name for p in tmp_path.iterdir()] == ["p.yaml"]
+
+
+def test_json_stays_empty_when_there_is_nothing_to_say(ask: Ask, little: Workspace) -> None:
+    said = ask("trace", "trakcs", "--json", "-w", little.path)
+    assert_refused(said, 2, "trakcs")
+    assert json.loads(ask("datasets", "--json", "-w", little.path).out)[0]["name"] == "agcm"
