@@ -25,7 +25,7 @@ from inverses.planner import Plan
 from inverses.planner import plan as planned
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import trace
+from inverses.trace import carry_out
 from pipelines.boxes.box import default_of
 from pipelines.datasets import Array
 from pipelines.errors import Failed
@@ -62,8 +62,7 @@ def _demo(asked: argparse.Namespace) -> None:
 def _run(asked: argparse.Namespace) -> None:
     registry = Registry.of(asked.boxes)
     pipeline = Pipeline.from_file(asked.pipeline, registry.boxes)
-    for name, source in pipeline.sources.items():
-        as_array(name, source)
+    pipeline.check_sources({n: as_array(n, s) for n, s in pipeline.sources.items()})
     with _published(asked) as (workspace, spark, progress):
         made = run(pipeline, workspace, spark, progress)
     for dataset in made.values():
@@ -96,14 +95,11 @@ def _trace(asked: argparse.Namespace) -> None:
     target = check_target(asked.export) if asked.export else None
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     limits = _limits(asked)
-    _checked_plan(workspace, asked, registry, limits)
+    found = _checked_plan(workspace, asked, registry, limits)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
         warm(spark, "inverses.trace")
-        answer = trace(
-            workspace, asked.dataset, asked.where, asked.attribute, asked.want,
-            spark=spark, registry=registry, limits=limits, progress=progress,
-        )  # fmt: skip
+        answer = carry_out(found, spark, limits, progress)
     if target is not None:
         export(answer, target)
     if asked.json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from inverses.guarantees import EXACT, Guarantee, names
 from inverses.outline import Price
-from inverses.planner import Key, Plan
+from inverses.planner import Plan
 from pipelines.arrays import coordinate
-from pipelines.datasets import Array, Table
+from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
 from pipelines.filters import Filter, Span
 from pipelines.tables import column
@@ -48,6 +48,18 @@ class Limits:
                     f"this trace would {what} {price}, over the limit of {limit}: it "
                     f"selects {rows}; select fewer, or raise --limit-{flag}"
                 )
+
+    def check_candidates(self, source: Table | Array, pieces: Sequence[tuple[Any, Filter]]) -> None:
+        """Refuse a hop that would look at more cells, datum by datum, than the limit."""
+        if isinstance(source, Table):
+            return
+        sizes = [[s.high - s.low + 1 for s in f.spans.values()] for _, f in pieces]
+        count = sum(float(np.prod(np.array(each, float), axis=0).sum()) for each in sizes)
+        if count > self.cells:
+            raise TooDear(
+                f'this trace would look at up to {count:,.0f} cells of "{source.name}", over the '
+                f"limit of {self.cells:,}; select fewer, or raise --limit-cells"
+            )
 
 
 def estimated_seconds(prices: list[Price]) -> float:
@@ -126,7 +138,7 @@ class Answer:
     def lineage(self) -> dict[str, Found]:
         """What was found, by the name of the dataset; for a source, the selection itself."""
         selected = self.plan.selection.dataset
-        own = (selected.name, selected.version)
+        own = selected.key
         behind = {key[0]: found for key, found in self.found.items() if key != own}
         return behind or {selected.name: self.found[own]}
 
@@ -145,7 +157,7 @@ class Answer:
     def behind(self, row: int) -> dict[str, NDArray[np.int64]]:
         """For one selected row, the positions in `cells(dataset)` of what is behind it."""
         selected = self.plan.selection.dataset
-        mine: dict[Key, NDArray[np.int64]] = {(selected.name, selected.version): np.array([row])}
+        mine: dict[Key, NDArray[np.int64]] = {selected.key: np.array([row])}
         for key, found in self.found.items():
             for image, links in found.links.items():
                 reached = links[np.isin(links[:, 0], mine.get(image, [])), 1]

@@ -33,6 +33,7 @@ class Question:
     at: Mapping[str, NDArray[Any]]
     checks: tuple[tuple[Check, ...], ...]
     scalar: tuple[bool, ...]
+    variables: tuple[tuple[str, ...], ...]
     combines: bool
 
     @classmethod
@@ -46,6 +47,7 @@ class Question:
             values,
             tuple(p.checks for p in parts),
             tuple(p.scalar for p in parts),
+            tuple(p.variables for p in parts),
             checked or len(parts) > 1,
         )
 
@@ -161,7 +163,7 @@ def _passes(question: Question, owner: Any, checks: Iterable[Check], seen: Seen)
 
 
 def _in_all_scalar_parts(question: Question, seen: Seen, kept: NDArray[np.int64]) -> Mask:
-    """Which candidates are in every scalar part, or in one that is not scalar."""
+    """Which candidates are in every scalar part that looks at their variable, or in another."""
     scalar = np.array(question.scalar)[seen["part"][kept]]
     if sum(question.scalar) < 2:
         return np.ones(len(kept), bool)
@@ -169,8 +171,17 @@ def _in_all_scalar_parts(question: Question, seen: Seen, kept: NDArray[np.int64]
     found, which = np.unique(identity, axis=0, return_inverse=True)
     in_parts = np.zeros((len(found), len(question.scalar)), bool)
     in_parts[which.ravel(), seen["part"][kept]] = True
+    in_parts |= ~_concerned(question, found)
     everywhere = np.asarray(in_parts[:, np.array(question.scalar)].all(axis=1))
     return np.asarray(~scalar | everywhere[which.ravel()])
+
+
+def _concerned(question: Question, found: NDArray[np.int64]) -> Mask:
+    """For each candidate, by owner and identity, which parts look at its variable."""
+    if isinstance(question.source, Table) or not any(question.variables):
+        return np.ones((len(found), len(question.scalar)), bool)
+    names = np.array(question.source.variables)[found[:, 1]]
+    return np.column_stack([np.isin(names, list(v)) for v in question.variables])
 
 
 def settled_batches(

@@ -8,10 +8,10 @@ from functools import reduce
 
 import numpy as np
 
-from inverses.planner import Hop, Inversion, Key, Level, Plan, chosen
+from inverses.planner import Hop, Inversion, Level, Plan, chosen
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
-from pipelines.datasets import ELEMENT, Array, Table
+from pipelines.datasets import ELEMENT, Array, Key, Table
 from pipelines.filters import Filter
 
 
@@ -93,9 +93,9 @@ def combined(parts: Sequence[Part]) -> Filter:
 
 def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
     """Each hop and level with its filters, made from filters alone; nothing is read."""
-    at: dict[Key, Filter] = {_key(plan.selection.dataset): plan.selection.at}
+    at: dict[Key, Filter] = {plan.selection.dataset.key: plan.selection.at}
     for hop in plan.hops:
-        image, source = _key(hop.image), _key(hop.source)
+        image, source = hop.image.key, hop.source.key
         above: Filter | None = None
         for level in hop.levels:
             parts = parts_of(hop, level, at[image], above)
@@ -111,7 +111,7 @@ def outline(plan: Plan) -> dict[Key, Filter]:
     found: dict[Key, Filter] = {}
     for hop, level, _, filter_ in outlines(plan):
         if level is hop.levels[-1]:
-            key = _key(hop.source)
+            key = hop.source.key
             found[key] = found[key] | filter_ if key in found else filter_
     return found
 
@@ -164,7 +164,3 @@ def _existing(source: Table | Array, filter_: Filter) -> Filter:
     if isinstance(source, Table):
         return filter_
     return arrays.inside(source, filter_).only(*filter_.spans)
-
-
-def _key(dataset: Table | Array) -> Key:
-    return dataset.name, dataset.version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 
@@ -18,10 +18,10 @@ from inverses.registry import (
 )
 from inverses.selection import Selection, asked_of
 from pipelines.boxes.box import Box
-from pipelines.datasets import Array, Attribute, Table, Type
+from pipelines.datasets import Array, Attribute, Key, Table, Type
 from pipelines.workspace import Workspace
 
-Key = tuple[str, str]
+Asked = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,17 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrow:
+    """What the planner works on: a box, one of its ports, the dataset there, and the goal."""
+
+    box: Box
+    port: str
+    source: Table | Array
+    goal: Guarantee
+    registry: Registry
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a trace will do, in order; frozen, so that what was shown is what runs."""
 
@@ -103,7 +114,7 @@ class Plan:
     @property
     def attributes(self) -> list[str]:
         """The attributes that the guarantee is with respect to."""
-        first = [h for h in self.hops if _key(h.image) == _key(self.selection.dataset)]
+        first = [h for h in self.hops if h.image.key == self.selection.dataset.key]
         used = [i.attribute for h in first for level in h.levels for i in level.inversions]
         return list(dict.fromkeys(used)) or list(self.selection.attributes)
 
@@ -124,14 +135,10 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     return found
 
 
-def _key(dataset: Table | Array) -> Key:
-    return dataset.name, dataset.version
-
-
 def _ancestry(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
     """The versions a dataset was made from, each with an arrow back from what was made of it."""
     graph: nx.DiGraph[Key] = nx.DiGraph()
-    graph.add_node(_key(dataset), dataset=dataset)
+    graph.add_node(dataset.key, dataset=dataset)
     waiting = [dataset]
     while waiting:
         image = waiting.pop()
@@ -140,37 +147,41 @@ def _ancestry(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
                 source = workspace.dataset(name, version)
                 graph.add_node((name, version), dataset=source)
                 waiting.append(source)
-            graph.add_edge(_key(image), (name, version))
+            graph.add_edge(image.key, (name, version))
     return graph
 
 
 def _hops(
     ancestry: nx.DiGraph[Key], selection: Selection, goal: Guarantee, registry: Registry
 ) -> Iterator[Hop]:
-    held: dict[Key, Guarantee] = {_key(selection.dataset): EXACT | goal}
-    asked: dict[Key, set[Type | str]] = {}
+    held: dict[Key, Guarantee] = {selection.dataset.key: EXACT | goal}
+    asked: dict[Key, set[Asked]] = {}
     for key in nx.topological_sort(ancestry):
         image: Table | Array = ancestry.nodes[key]["dataset"]
         if image.made is None:
             continue
-        box = registry.box(image.made.box, image.made.params)
-        attributes = _attributes(image, box, selection, asked.get(key))
+        box = registry.box_of(image.made)
         for port, source_key in image.made.inputs.items():
-            source = ancestry.nodes[source_key]["dataset"]
-            levels = _levels(box, port, image, source, attributes, goal, registry, held[key])
-            hop = Hop(box, port, image, source, levels)
+            arrow = Arrow(box, port, ancestry.nodes[source_key]["dataset"], goal, registry)
+            levels = _levels(arrow, image, selection, asked.get(key), held[key])
+            hop = Hop(box, port, image, arrow.source, levels)
             yield hop
             held[source_key] = held.get(source_key, hop.guarantee) & hop.guarantee
-            asked.setdefault(source_key, set()).update(_yields(hop))
+            asked.setdefault(source_key, set()).update(_asks(hop))
 
 
-def _attributes(
-    image: Table | Array, box: Box, selection: Selection, asked: set[Type | str] | None
-) -> list[Attribute]:
-    """What is asked of a dataset: by the selection, or by the hop that led to it."""
-    if asked is None:
-        return asked_of(image, selection.attributes, box.asks)
-    return chosen(image, asked) or asked_of(image, (), box.asks)
+def _asks(hop: Hop) -> Iterator[Asked]:
+    """What a hop asks of the dataset it leads to: scalars as one, each aggregate for itself.
+
+    An inversion that does not say what it finds may have found anything, so asks about all.
+    """
+    every = frozenset(a.name for a in hop.source.attributes)
+    together: dict[str, set[str]] = {}
+    for each in (i for level in hop.levels for i in level.inversions):
+        group = "" if each.nature == SCALAR else each.attribute
+        found = frozenset(a.name for a in chosen(hop.source, each.yields)) if each.yields else every
+        together.setdefault(group, set()).update(found)
+    return map(frozenset, together.values())
 
 
 def chosen(dataset: Table | Array, wanted: set[Type | str]) -> list[Attribute]:
@@ -178,47 +189,73 @@ def chosen(dataset: Table | Array, wanted: set[Type | str]) -> list[Attribute]:
     return [a for a in dataset.attributes if {a.type, a.name} & wanted]
 
 
-def _yields(hop: Hop) -> set[Type | str]:
-    return {t for level in hop.levels for i in level.inversions for t in i.yields}
-
-
 def _levels(
-    box: Box,
-    port: str,
+    arrow: Arrow,
     image: Table | Array,
-    source: Table | Array,
-    attributes: list[Attribute],
-    goal: Guarantee,
-    registry: Registry,
+    selection: Selection,
+    asked: set[Asked] | None,
     held: Guarantee,
 ) -> tuple[Level, ...]:
     """The levels of a hop, top down: a level keeps only what every level above it has."""
-    found = []
-    for name in source.levels:
-        inversions = [_inversion(box, a, port, source, name, goal, registry) for a in attributes]
-        answering = [i for i in inversions if not i.by_default] or inversions[:1]
-        for each in answering:
-            held &= each.promises
-        held = held if box.deterministic else NOTHING
-        found.append(Level(name, tuple(answering), held))
+    if asked is None:
+        attributes = asked_of(image, selection.attributes, arrow.box.asks)
+    else:
+        attributes = [a for a in image.attributes if any(a.name in each for each in asked)]
+    found: list[Level] = []
+    for name, inversions in _answering(arrow, attributes, asked is not None):
+        each = tuple(_united(i, asked) for i in inversions)
+        for inversion in each:
+            held &= inversion.promises
+        held = held if arrow.box.deterministic else NOTHING
+        found.append(Level(name, each, held))
     return tuple(found)
 
 
+def _answering(
+    arrow: Arrow, attributes: list[Attribute], all_of_them: bool
+) -> Iterator[tuple[str, list[Inversion]]]:
+    """The inversions of each level.
+
+    Attributes that have only defaults are left out where others can answer; once they are
+    `all_of_them` asked for by a hop, not by a person, only where another level answers them.
+    """
+    above: Guarantee | None = None
+    table: dict[str, list[Inversion]] = {}
+    for name in arrow.source.levels:
+        table[name] = [_inversion(arrow, a, name, above) for a in attributes]
+        for each in [i for i in table[name] if not i.by_default] or table[name][:1]:
+            above = each.promises if above is None else above & each.promises
+    answered = {i.attribute for level in table.values() for i in level if not i.by_default}
+    for name, inversions in table.items():
+        missing = [i for i in inversions if all_of_them and i.attribute not in answered]
+        yield name, [i for i in inversions if not i.by_default or i in missing] or inversions[:1]
+
+
+def _united(inversion: Inversion, asked: set[Asked] | None) -> Inversion:
+    """An inversion for rows of which not all are asked about the same attributes.
+
+    A scalar that only some are asked about may not cut the others' answers: it is united. So
+    the answer stays complete, and is no longer pure.
+    """
+    if asked is None or len(asked) < 2:
+        return inversion
+    promises = frozenset(p for p in inversion.promises if not p.unites)
+    shared = all(inversion.attribute in each for each in asked)
+    nature = inversion.nature if shared else AGGREGATE
+    return replace(inversion, nature=nature, promises=promises)
+
+
 def _inversion(
-    box: Box,
-    attribute: Attribute,
-    port: str,
-    source: Table | Array,
-    level: str,
-    goal: Guarantee,
-    registry: Registry,
+    arrow: Arrow, attribute: Attribute, level: str, above: Guarantee | None
 ) -> Inversion:
     """How to invert one attribute: verifications that give the goal, weak inverses they need."""
-    where = (box, attribute, port, source, level)
-    weak, verify = registry.weak_for(*where), registry.verifications_for(*where)
+    where = (arrow.box, attribute, arrow.port, arrow.source, level)
+    weak, verify = arrow.registry.weak_for(*where), arrow.registry.verifications_for(*where)
     default = default_weak(attribute, level)
-    for chosen in _satisfiable([v for v in verify if v.promises >= goal], weak, default):
-        return _chosen(attribute, *chosen, goal)
+    goal = arrow.goal
+    wanted = [v for v in verify if v.promises >= goal and (above is None or above >= v.needs)]
+    for functions in _satisfiable(wanted, weak, default):
+        return _chosen(attribute, *functions, goal)
     direct = [w for w in weak if w.promises >= goal]
     return _chosen(attribute, tuple(direct) or (default,), (), goal)
 
@@ -226,15 +263,19 @@ def _inversion(
 def _satisfiable(
     verify: list[Verification], weak: list[WeakInverse], default: WeakInverse
 ) -> Iterator[tuple[tuple[WeakInverse, ...], tuple[Verification, ...]]]:
-    """Verifications with weak inverses that meet their apply conditions, the fullest set first."""
-    while verify:
-        needs = frozenset().union(*(v.needs for v in verify))
-        meeting = [w for w in weak if w.promises >= needs]
-        if not meeting and default.promises >= needs:
-            meeting = [default]
-        if meeting:
-            yield tuple(meeting), tuple(verify)
-        verify = verify[:-1]
+    """Verifications, as many as can be, with the weak inverses that meet all their conditions."""
+
+    def meeting(needs: Guarantee) -> list[WeakInverse]:
+        return [w for w in weak if w.promises >= needs] or [
+            w for w in [default] if w.promises >= needs
+        ]
+
+    possible = [v for v in verify if meeting(v.needs)]
+    while possible:
+        needs = frozenset().union(*(v.needs for v in possible))
+        if meeting(needs):
+            yield tuple(meeting(needs)), tuple(possible)
+        possible = possible[:-1]
 
 
 def _chosen(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
-from pipelines.datasets import TUPLE, Attribute, Dataset, Type
+from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 
@@ -53,7 +53,7 @@ class Registration:
             and self.named in (None, attribute.name)
             and self.port in (None, port)
             and self.level == level
-            and set(self.yields) <= there
+            and (not self.yields or bool(set(self.yields) & there))
         )
 
 
@@ -61,8 +61,14 @@ class Registration:
 class WeakInverse(Registration):
     """From the selected values of an attribute to a filter, without looking at the data."""
 
-    def __call__(self, box: Box, at: Filter, source: Dataset) -> Filter:
+    def __call__(self, box: Box, at: Filter, source: Table | Array) -> Filter:
         found: Filter = self.function(box, at, source)
+        known = source.dims if isinstance(source, Array) else source.columns
+        for key in set(found.spans) - set(known):
+            raise Refused(
+                f'weak inverse "{self.name}" of {self.box.__name__} restricts "{key}"; '
+                f'"{source.name}" has {", ".join(known)}'
+            )
         return found
 
 
@@ -96,11 +102,11 @@ def weakly_inverts(
     """Register `function(box, at, source) -> Filter` as a weak inverse of `box`."""
 
     def register(function: Function) -> Function:
-        function.registration = WeakInverse(  # type: ignore[attr-defined]
+        stated = WeakInverse(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
             function, port, named,
         )  # fmt: skip
-        return function
+        return _registered(function, stated)
 
     return register
 
@@ -121,13 +127,20 @@ def verifies(
     """Register `function(box, at, seen, source) -> mask` as a verification of `box`."""
 
     def register(function: Function) -> Function:
-        function.registration = Verification(  # type: ignore[attr-defined]
+        stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
             function, port, named, frozenset(needs), pointwise,
         )  # fmt: skip
-        return function
+        return _registered(function, stated)
 
     return register
+
+
+def _registered(function: Function, stated: Registration) -> Function:
+    """The function, carrying one more statement about itself."""
+    known: tuple[Registration, ...] = getattr(function, "registrations", ())
+    function.registrations = (*known, stated)  # type: ignore[attr-defined]
+    return function
 
 
 def everything(box: Box, at: Filter, source: Dataset) -> Filter:
@@ -160,19 +173,28 @@ class Registry:
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
         """The boxes and inverses that modules define."""
         held = list(found)
-        stated = [getattr(f, "registration", None) for m in held for f in vars(m).values()]
-        unique = list({id(r): r for r in stated if isinstance(r, Registration)}.values())
+        functions = [f for m in held for f in vars(m).values()]
+        stated = [r for f in functions for r in getattr(f, "registrations", ())]
+        unique = list({id(r): r for r in stated}.values())
         return cls(
             boxes_in(held),
             tuple(r for r in unique if isinstance(r, WeakInverse)),
             tuple(r for r in unique if isinstance(r, Verification)),
         )
 
-    def box(self, name: str, params: Mapping[str, Any]) -> Box:
-        """The box of a dataset's making, as it was."""
-        if name not in self.boxes:
-            raise Refused(f'box "{name}" is not known here; name its module with --boxes MODULE')
-        return self.boxes[name].from_params(params)
+    def box_of(self, made: Made) -> Box:
+        """The box that made a dataset, with its parameters; refused if its rule has changed."""
+        if made.box not in self.boxes:
+            raise Refused(
+                f'box "{made.box}" is not known here; name its module with --boxes MODULE'
+            )
+        box = self.boxes[made.box]
+        if box.version != made.box_version:
+            raise Refused(
+                f'box "{made.box}" was of version {made.box_version} when it ran and is of version '
+                f"{box.version} now; run again"
+            )
+        return box.from_params(made.params)
 
     def weak_for(
         self, box: Box, attribute: Attribute, port: str, source: Dataset, level: str

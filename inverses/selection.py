@@ -51,7 +51,8 @@ def select(
         at = cells_where(dataset, predicate)
     _check_count(name, len(at))
     if not len(at):
-        raise Refused(f'nothing in "{name}" is selected by --where "{where}"')
+        by = f'is selected by --where "{where}"' if where else "is there to be selected"
+        raise Refused(f'nothing in "{name}" {by}')
     return Selection(dataset, where, asked, at)
 
 

@@ -24,11 +24,11 @@ from inverses.candidates import (
 )
 from inverses.guarantees import wish
 from inverses.outline import Part, combined, parts_of, prices
-from inverses.planner import Hop, Key, Plan, plan
+from inverses.planner import Hop, Plan, plan
 from inverses.registry import Registry
 from inverses.selection import select
 from pipelines.arrays import Chunk, inside
-from pipelines.datasets import TUPLE, Array, Table
+from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.filters import Filter, Span, lattice
 from pipelines.sources import check_unchanged
 from pipelines.spark import Progress, over, session, watched, whereabouts
@@ -50,14 +50,14 @@ def trace(
 ) -> Answer:
     """Where some rows or cells of a dataset came from, with a guarantee."""
     began = time.monotonic()
-    known = registry or Registry.of()
     selection = select(workspace, dataset, where, attributes)
-    planned = plan(workspace, selection, wish(want), known)
+    planned = plan(workspace, selection, wish(want), registry or Registry.of())
     within = limits or Limits()
     within.check(planned, prices(planned))
-    seconds = time.monotonic() - began
+    planning = time.monotonic() - began
     answer = carry_out(planned, spark or session(), within, progress)
-    answer.seconds.update(plan=seconds, total=time.monotonic() - began)
+    answer.seconds["plan"] = planning
+    answer.seconds["total"] += planning
     return answer
 
 
@@ -76,12 +76,12 @@ class _Work:
 
     def count(self, source: Table | Array, pieces: list[Piece]) -> None:
         """Note which chunks of a dataset are read, and how many bytes those hold."""
-        known = self.reads.setdefault(_key(source), set())
+        known = self.reads.setdefault(source.key, set())
         new = {where for where, _ in pieces} - known
         known |= new
         groups = source.groups if isinstance(source, Table) else ()
         sizes = [groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
-        self.bytes[_key(source)] = self.bytes.get(_key(source), 0) + sum(sizes)
+        self.bytes[source.key] = self.bytes.get(source.key, 0) + sum(sizes)
 
 
 def carry_out(
@@ -91,14 +91,15 @@ def carry_out(
     progress: Progress | None = None,
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources."""
+    began = time.monotonic()
     for each in (planned.selection.dataset, *(hop.source for hop in planned.hops)):
         if isinstance(each, Array):
             check_unchanged(each)
     work = _Work(spark, limits or Limits(), progress)
     selected = planned.selection
-    found = {_key(selected.dataset): _selected(work, planned)}
+    found = {selected.dataset.key: _selected(work, planned)}
     for hop in planned.hops:
-        image, source = _key(hop.image), _key(hop.source)
+        image, source = hop.image.key, hop.source.key
         if image not in found:
             found[image] = _gathered(work, hop.image)
         rows, outline = _hop(work, hop, found[image].at)
@@ -106,7 +107,8 @@ def carry_out(
     for key, hops in work.reached.items():
         found.setdefault(key, _gathered(work, hops[0][0].source))
     about = {**whereabouts(spark), "jobs": work.jobs}
-    return Answer(planned, found, work.seconds, about)
+    seconds = {**work.seconds, "total": time.monotonic() - began}
+    return Answer(planned, found, seconds, about)
 
 
 def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
@@ -157,6 +159,7 @@ def _asked(
 ) -> pa.Table:
     """The answer of one Spark job to one question."""
     pieces = pieces_of(source, parts)
+    work.limits.check_candidates(source, pieces)
     work.count(source, pieces)
     if not pieces:
         return question.schema.empty_table()
@@ -185,10 +188,6 @@ def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: 
     return candidates.repartition(tasks, "owner").mapInArrow(settle, candidates.schema)
 
 
-def _key(dataset: Table | Array) -> Key:
-    return dataset.name, dataset.version
-
-
 def _selected(work: _Work, planned: Plan) -> Found:
     """The selection itself; where nothing is behind it, with the values of its cells."""
     dataset, at = planned.selection.dataset, planned.selection.at
@@ -196,16 +195,16 @@ def _selected(work: _Work, planned: Plan) -> Found:
         return Found(dataset, pa.table({k: s.low for k, s in at.spans.items()}), at, {}, 0, 0, at)
     variables = [n for n in planned.selection.attributes if n in dataset.variables]
     part = Part(at, (), True, tuple(variables) or tuple(dataset.variables))
-    question = Question(None, dataset, {}, ((),), (True,), False)
+    question = Question(None, dataset, {}, ((),), (True,), ((),), False)
     rows = _asked(work, dataset, dataset.name, question, [part])
-    key = _key(dataset)
+    key = dataset.key
     kept = rows.drop_columns(["owner", "part"])
     return Found(dataset, kept, at, {}, len(work.reads[key]), work.bytes[key], at)
 
 
 def _gathered(work: _Work, dataset: Table | Array) -> Found:
     """Everything that hops have found in a dataset, each row or cell once, with its links."""
-    key = _key(dataset)
+    key = dataset.key
     hops = work.reached[key]
     together = pa.concat_tables([rows for _, rows, _ in hops])
     identity = ["row"] if isinstance(dataset, Table) else ["variable", *dataset.dims]
@@ -216,8 +215,8 @@ def _gathered(work: _Work, dataset: Table | Array) -> Found:
     ends = np.cumsum([found.num_rows for _, found, _ in hops])
     links: dict[Key, NDArray[np.int64]] = {}
     for (hop, _, _), mine in zip(hops, np.split(pairs, ends[:-1]), strict=True):
-        known = links.get(_key(hop.image), np.zeros((0, 2), np.int64))
-        links[_key(hop.image)] = np.unique(np.concatenate([known, mine]), axis=0)
+        known = links.get(hop.image.key, np.zeros((0, 2), np.int64))
+        links[hop.image.key] = np.unique(np.concatenate([known, mine]), axis=0)
     outline = reduce(lambda a, b: a | b, [each for _, _, each in hops])
     at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else dataset.dims))
     chunks, size = len(work.reads.get(key, ())), work.bytes.get(key, 0)

@@ -36,9 +36,8 @@ def _steps(price: Price) -> Iterator[StepOfPlan]:
     attributes = ", ".join(f"{hop.image.name}.{i.attribute}" for i in each)
     place = (f"{hop.image.name} → {hop.source.name}", level.name)
     if len(each) > 1:
-        yield StepOfPlan(
-            *place, f"invert and verify {attributes}", _functions(each), "", _reads(price)
-        )
+        verb = "invert and verify" if any(i.verify for i in each) else "invert"
+        yield StepOfPlan(*place, f"{verb} {attributes}", _functions(each), "", _reads(price))
         yield StepOfPlan(*place, f"{level.combination} them", "", _words(level.guarantee))
     elif each[0].verify:
         weak = each[0].weak[0].promises
@@ -109,16 +108,12 @@ def unmet(plan: Plan) -> str:
     """What the plan cannot promise, and why; nothing if it meets the wish."""
     if not plan.unmet:
         return ""
-    missing, weak = (
-        " and ".join(names(plan.unmet)),
-        [h for h in plan.hops if plan.unmet - h.guarantee],
-    )
-    first = weak[0] if weak else None
-    culprits = _culprits(first, plan.unmet) if first else "a box that is not deterministic"
-    return f"not {missing}: {culprits}"
+    first = next(h for h in plan.hops if plan.unmet - h.guarantee)
+    return f"not {' and '.join(names(plan.unmet))}: {_culprits(first, plan.unmet, plan.wish)}"
 
 
-def _culprits(hop: Hop, missing: Guarantee) -> str:
+def _culprits(hop: Hop, missing: Guarantee, wish: Guarantee) -> str:
+    """Why a hop cannot have what is missing."""
     if not hop.box.deterministic:
         return f"{hop.box.name} is not deterministic"
     lacking = [
@@ -127,7 +122,8 @@ def _culprits(hop: Hop, missing: Guarantee) -> str:
         for i in level.inversions
         if missing - i.promises
     ]
-    return f"no inverse of {hop.box.name} promises it for {', '.join(lacking)}"
+    together = f"{' and '.join(names(wish))} together" if len(wish) > 1 else "it"
+    return f"no inverse of {hop.box.name} promises {together} for {', '.join(lacking)}"
 
 
 def told(answer: Answer) -> list[str]:

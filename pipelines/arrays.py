@@ -61,11 +61,6 @@ def coordinate(array: Array, dim: str) -> NDArray[Any]:
         return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
 
 
-def unit_of(array: Array, variable: str) -> str | None:
-    """The unit the file states for a variable."""
-    return array.attribute(variable).unit
-
-
 def chunks_of(array: Array, variable: str) -> list[Chunk]:
     """Every chunk of a variable, in order."""
     high = np.array([[-(-n // c) - 1 for n, c in zip(array.shape, array.chunks, strict=True)]])

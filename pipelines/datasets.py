@@ -9,6 +9,7 @@ from typing import Any
 from pipelines.errors import unknown
 
 TUPLE, ELEMENT = "tuple", "element"
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,10 @@ class Dataset:
     made: Made | None = None
     origin: Mapping[str, Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.version
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of this name, or the one that has a column of this name."""

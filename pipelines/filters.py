@@ -54,6 +54,12 @@ class Span:
         return np.asarray((values >= self.low) & (values <= self.high))
 
     @property
+    def open(self) -> NDArray[np.bool_]:
+        """Which ranges hold everything, even what compares with nothing, like NaN."""
+        low, high = _ends(self.low.dtype)
+        return np.asarray((self.low == low) & (self.high == high))
+
+    @property
     def empty(self) -> NDArray[np.bool_]:
         return np.asarray(self.low > self.high)
 

@@ -55,10 +55,12 @@ def points_of(rows: pa.Table) -> Points:
 
 
 def points_in(columns: Mapping[str, NDArray[Any]]) -> Points:
-    """The minima in columns of the minima table."""
+    """The minima in columns of the minima table, which may have no wind."""
     step, y, x = (columns[n] for n in ("time_index", "lat_index", "lon_index"))
+    unknown = np.full(len(step), np.nan)
     names = ("hours", "lat", "lon", "wind_speed", "wind_direction")
-    points = Points(code(step, y, x), step, *(columns[n].astype(float) for n in names))
+    values = [columns.get(n, unknown).astype(float) for n in names]
+    points = Points(code(step, y, x), step, *values)
     return points[np.argsort(points.code)]
 
 

@@ -133,15 +133,20 @@ def _moved(field: NDArray[np.float64], dy: int, dx: int) -> NDArray[np.float64]:
     return field[:, top : top + height, left : left + width]
 
 
+def has_wind(array: Array) -> bool:
+    """Whether an array has both components of the wind."""
+    return {"u10", "v10"} <= set(array.variables)
+
+
 def wind_at(
     array: Array, cut: Ranges, found: tuple[NDArray[np.int64], ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Speed, and the direction it comes from, of the wind at the cells found; NaN without wind."""
-    if not {"u10", "v10"} <= set(array.variables):
-        nothing = np.full(len(found[0]), np.nan)
-        return nothing, nothing
+) -> dict[str, NDArray[np.float64]]:
+    """Speed, and the direction it comes from, of the wind at the cells found, if there is wind."""
+    if not has_wind(array):
+        return {}
     u, v = (block(array, name, cut)[found].astype(np.float64) for name in ("u10", "v10"))
-    return np.hypot(u, v), np.degrees(np.arctan2(-u, -v)) % 360
+    direction = np.degrees(np.arctan2(-u, -v)) % 360
+    return {"wind_speed": np.hypot(u, v), "wind_direction": direction}
 
 
 def when(array: Array, t: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -155,11 +160,11 @@ def when(array: Array, t: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     return {"time": shown[t], "time_index": t, "hours": hours[t]}
 
 
-def minima_schema(time: np.dtype[Any]) -> pa.Schema:
+def minima_schema(time: np.dtype[Any], wind: bool = True) -> pa.Schema:
+    """The columns of minima; times of unusual calendars are texts."""
     stamp = pa.timestamp("us") if time.kind == "M" else pa.string()
-    numbers = ["hours", "lat", "lon", "lat_index", "lon_index", "pressure", "wind_speed"]
-    whole = {"lat_index", "lon_index"}
-    return pa.schema(
-        [("time", stamp), ("time_index", pa.int64())]
-        + [(n, pa.int64() if n in whole else pa.float64()) for n in [*numbers, "wind_direction"]]
-    )
+    real, whole = pa.float64(), pa.int64()
+    when_and_where = [("time", stamp), ("time_index", whole), ("hours", real)]
+    when_and_where += [("lat", real), ("lon", real), ("lat_index", whole), ("lon_index", whole)]
+    blown = [("wind_speed", real), ("wind_direction", real)] if wind else []
+    return pa.schema([*when_and_where, ("pressure", real), *blown])

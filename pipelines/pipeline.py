@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import networkx as nx
 import yaml
 
 from pipelines.boxes.box import Box, Port, boxes_in, modules
+from pipelines.datasets import Attribute, Dataset
 from pipelines.errors import Refused, unknown
 
 NAME = re.compile(r"[\w.-]{1,80}")
@@ -123,11 +124,24 @@ class Pipeline:
                 f'port "{port.name}" of box "{name}" takes a {port.kind}, "{given}" is a {kind}'
             )
         if given in self.steps:
-            made = {a.type for a in self.steps[given].box.makes}
-            for missing in set(port.needs) - made:
-                raise Refused(
-                    f'port "{port.name}" of box "{name}" needs a {missing}, "{given}" has none'
-                )
+            _check_types(name, port, given, self.steps[given].box.makes)
+
+    def check_sources(self, found: Mapping[str, Dataset]) -> None:
+        """Refuse an arrow from a source that turns out to lack a type the port needs."""
+        for name, step in self.steps.items():
+            for port in step.box.takes:
+                given = step.inputs[port.name]
+                if given in found:
+                    _check_types(name, port, given, found[given].attributes)
+
+
+def _check_types(name: str, port: Port, given: str, attributes: Iterable[Attribute]) -> None:
+    there = {a.name: a.type for a in attributes}
+    for missing in set(port.needs) - set(there.values()):
+        raise Refused(
+            f'port "{port.name}" of box "{name}" needs a {missing}, "{given}" has none '
+            f"(it has: {', '.join(there)})"
+        )
 
 
 class _Loader(yaml.SafeLoader):

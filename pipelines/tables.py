@@ -82,7 +82,8 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     for key in keys[1:]:
         each = filter_.spans[key]
         values = column(rows, key)[position]
-        keep = (values >= each.low[box]) & (values <= each.high[box])
+        inside = (values >= each.low[box]) & (values <= each.high[box])
+        keep = inside | each.open[box]
         box, position = box[keep], position[keep]
     pairs = np.unique(np.column_stack([filter_.owner[box], position]), axis=0)
     return pairs[:, 0], pairs[:, 1]
@@ -96,6 +97,7 @@ def _between(
     each = filter_.spans[key]
     first = np.searchsorted(values, each.low, "left", sorter=order)
     last = np.searchsorted(values, each.high, "right", sorter=order)
+    last = np.where(each.open, len(values), last)
     counts = np.maximum(last - first, 0)
     box = np.repeat(np.arange(len(filter_)), counts)
     step = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)

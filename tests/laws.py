@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from inverses.candidates import Question, pieces_of, read, settled
+from inverses.candidates import Question, pieces_of, read, settled, straddles
 from inverses.guarantees import COMPLETE, PURE, Guarantee
 from inverses.outline import parts_of
 from inverses.planner import Hop, Inversion, Level
-from inverses.registry import SCALAR, Registration, Registry, Verification, WeakInverse
+from inverses.registry import Registration, Registry, Verification, WeakInverse
 from inverses.trace import steps_of
 from pipelines.boxes.box import Box
 from pipelines.datasets import ELEMENT, TUPLE, Array, Table
@@ -108,14 +108,19 @@ def found_by(
     if isinstance(source, Array) and level == TUPLE:
         steps = steps_of(source, question, parts)
         span = steps.spans.get("time")
-        pairs = _expanded(steps, source) if span is not None else []
+        pairs = _expanded(steps) if span is not None else []
         return _by_owner(pairs, at)
-    tables = [read(question, piece) for piece in pieces_of(source, parts)]
-    rows = pa.concat_tables(tables) if tables else question.schema.empty_table()
-    return _by_owner(_named(settled(question, rows), source), at)
+    pieces = pieces_of(source, parts)
+    tables = [read(question, piece) for piece in pieces]
+    if straddles(pieces, len(parts)):
+        tables = [settled(question, pa.concat_tables(tables))]
+    else:
+        tables = [settled(question, table) for table in tables]
+    rows = pa.concat_tables([question.schema.empty_table(), *tables])
+    return _by_owner(_named(rows, source), at)
 
 
-def _expanded(steps: Filter, source: Array) -> list[tuple[int, Item]]:
+def _expanded(steps: Filter) -> list[tuple[int, Item]]:
     span = steps.spans["time"]
     boxes = zip(steps.owner, span.low, span.high, strict=True)
     return [(int(o), (t,)) for o, low, high in boxes for t in range(low, high + 1)]
@@ -140,11 +145,6 @@ def _by_owner(pairs: list[tuple[int, Item]], at: Filter) -> list[Items]:
 def selection_of(rows: pa.Table) -> Filter:
     """All rows as one selection."""
     return as_filter(rows)
-
-
-def scalars(inversions: Iterable[tuple[Registration, Inversion]], level: str) -> list[Inversion]:
-    """The scalar inversions into one level, which a whole row intersects."""
-    return [i for r, i in inversions if r.nature == SCALAR and r.level == level]
 
 
 def indices(rows: pa.Table) -> list[tuple[int, int, int]]:

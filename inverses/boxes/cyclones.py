@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,9 @@ from pipelines.minima import REACH
 
 
 @weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE])
+@weakly_inverts(ExtractMinima, image=Pressure, yields=[Time], promises=[COMPLETE, PURE])
+@weakly_inverts(ExtractMinima, image=WindSpeed, yields=[Time], promises=[COMPLETE, PURE])
+@weakly_inverts(ExtractMinima, image=WindDirection, yields=[Time], promises=[COMPLETE, PURE])
 def same_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
     """A minimum comes from the step that bears its time."""
     return at.to(time=at.span("time_index"))
@@ -101,29 +106,18 @@ def own_cell(box: ExtractMinima, at: Filter, source: Array) -> Filter:
     return at.to(lat=at.span("lat_index"), lon=at.span("lon_index"))
 
 
-@weakly_inverts(
-    ExtractMinima,
-    image=WindSpeed,
-    yields=[Wind],
-    nature=AGGREGATE,
-    promises=[COMPLETE, PURE],
-    level=ELEMENT,
-)
+OF_WIND: dict[str, Any] = {
+    "yields": [Wind],
+    "nature": AGGREGATE,
+    "promises": [COMPLETE, PURE],
+    "level": ELEMENT,
+}
+
+
+@weakly_inverts(ExtractMinima, image=WindSpeed, **OF_WIND)
+@weakly_inverts(ExtractMinima, image=WindDirection, **OF_WIND)
 def both_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
-    """Wind speed is made of the two components at the minimum's cell."""
-    return own_cell(box, at, source)
-
-
-@weakly_inverts(
-    ExtractMinima,
-    image=WindDirection,
-    yields=[Wind],
-    nature=AGGREGATE,
-    promises=[COMPLETE, PURE],
-    level=ELEMENT,
-)
-def same_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
-    """Wind direction is made of the same two components."""
+    """Speed and direction are made of the two components at the minimum's cell."""
     return own_cell(box, at, source)
 
 
@@ -142,7 +136,7 @@ def same_place(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
 @weakly_inverts(
     IdentifyTracks,
     image=TrackId,
-    yields=[Time, Location],
+    yields=[Time, Location, WindSpeed, WindDirection],
     nature=AGGREGATE,
     promises=[COMPLETE],
 )
@@ -183,7 +177,7 @@ def _caps(at: Filter, step: NDArray[np.int64], km: NDArray[np.float64]) -> Filte
 @verifies(
     IdentifyTracks,
     image=TrackId,
-    yields=[Time, Location],
+    yields=[Time, Location, WindSpeed, WindDirection],
     nature=AGGREGATE,
     needs=[COMPLETE],
     promises=[PURE],

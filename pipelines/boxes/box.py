@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
@@ -120,7 +121,11 @@ def _checked(box: str, declared: Field[Any], hint: Any, value: Any) -> Any:
     low, high = declared.metadata.get("low"), declared.metadata.get("high")
     below = low is not None and not whole >= low
     if below or (high is not None and not whole <= high):
-        limits = f"from {low}" + (f" to {high}" if high is not None else " up")
+        limits = " and ".join(
+            f"{word} {end}"
+            for word, end in (("at least", low), ("at most", high))
+            if end is not None
+        )
         raise Refused(f'box "{box}": {declared.name} is {value!r}; it may be {limits}')
     return whole
 
@@ -151,4 +156,8 @@ def _imported(name: str) -> ModuleType:
 def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
     """The boxes that modules define, by name."""
     kinds = [c for m in found for c in vars(m).values() if inspect.isclass(c)]
-    return {c.name: c for c in kinds if issubclass(c, Box) and not inspect.isabstract(c)}
+    boxes = dict.fromkeys(c for c in kinds if issubclass(c, Box) and not inspect.isabstract(c))
+    for name, times in Counter(c.name for c in boxes).items():
+        if times > 1:
+            raise Refused(f'two boxes are called "{name}"; rename one')
+    return {c.name: c for c in boxes}

@@ -32,6 +32,7 @@ from pipelines.linking import code, labelled, linked, points_of
 from pipelines.minima import (
     REACH,
     distinct_columns,
+    has_wind,
     is_minimum,
     minima_schema,
     padded,
@@ -141,7 +142,7 @@ class ExtractMinima(TableBox):
         array: Array = inputs["field"]
         pascals(array)
         pieces = chunks_of(array, pressure_of(array))
-        schema = minima_schema(coordinate(array, "time").dtype)
+        schema = minima_schema(coordinate(array, "time").dtype, has_wind(array))
 
         def minima(chunk: Chunk) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(self.minima_in(array, chunk), schema=schema)
@@ -156,7 +157,6 @@ class ExtractMinima(TableBox):
         found = np.nonzero(is_minimum(field, self.margin / pascals(array), distinct_columns(array)))
         inner = field[:, REACH:-REACH, REACH:-REACH][found]
         t, y, x = (index + origin for index, origin in zip(found, first, strict=True))
-        speed, direction = wind_at(array, cut, found)
         return {
             **when(array, t),
             "lat": coordinate(array, "lat")[y].astype(float),
@@ -164,8 +164,7 @@ class ExtractMinima(TableBox):
             "lat_index": y,
             "lon_index": x,
             "pressure": inner * pascals(array),
-            "wind_speed": speed,
-            "wind_direction": direction,
+            **wind_at(array, cut, found),
         }
 
 

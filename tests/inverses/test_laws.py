@@ -63,6 +63,9 @@ def _own(world: World, row: int, *variables: str) -> Items:
 
 TRUTHS: dict[tuple[type, str, str], Callable[[World, int], Items]] = {
     (ExtractMinima, "Time", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
+    (ExtractMinima, "Pressure", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
+    (ExtractMinima, "WindSpeed", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
+    (ExtractMinima, "WindDirection", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
     (ExtractMinima, "Location", TUPLE): lambda w, i: {(t,) for t in range(len(w.field))},
     (ExtractMinima, "Location", ELEMENT): _cells_of_criterion,
     (ExtractMinima, "Pressure", ELEMENT): lambda w, i: _own(w, i, "slp"),

@@ -173,13 +173,66 @@ def test_a_users_own_property_is_planned_for_like_any_other() -> None:
 def test_a_name_settles_what_a_type_leaves_open() -> None:
     both = (*Summed.makes, Attribute("other", Key, ("other",)))
     twice = replace(table("t"), attributes=both)
-    stated = weak(EXACT, named="other").registration
+    (stated,) = weak(EXACT, named="other").registrations
     assert stated.fits(both[2], "rows", twice, "tuple")
     assert not stated.fits(both[0], "rows", twice, "tuple")
-    assert weak(EXACT, yields=["other"]).registration.fits(both[0], "rows", twice, "tuple")
-    assert not weak(EXACT, yields=["nobody"]).registration.fits(both[0], "rows", twice, "tuple")
+    (named,) = weak(EXACT, yields=["other"]).registrations
+    (nobody,) = weak(EXACT, yields=["nobody"]).registrations
+    assert named.fits(both[0], "rows", twice, "tuple")
+    assert not nobody.fits(both[0], "rows", twice, "tuple")
 
 
 def test_a_box_that_nobody_named_is_asked_for() -> None:
     with pytest.raises(Refused, match="name its module with --boxes"):
         planned(Registry.from_modules([]), EXACT)
+
+
+def test_what_a_default_found_is_asked_about_whole() -> None:
+    """Everything was found, so everything behind everything is asked for."""
+    found = planned(registry(weak(EXACT, named="key", image=Key)), EXACT, "total", steps=2)
+    assert [i.attribute for i in found.hops[1].levels[0].inversions] == ["key", "total"]
+    assert found.guarantee == {COMPLETE}
+
+
+def test_an_attribute_that_a_hop_asks_for_is_not_left_out() -> None:
+    """A person may be answered in part, and is told so; a hop has nobody to tell."""
+    found = planned(registry(weak(EXACT, yields=[Key, Total])), EXACT, steps=2)
+    last = found.hops[1].levels[0]
+    assert [(i.attribute, i.by_default) for i in last.inversions] == [
+        ("key", False),
+        ("total", True),
+    ]
+    assert found.guarantee == {COMPLETE}
+
+
+def test_attributes_that_only_some_rows_are_asked_about_cut_nobodys_answer() -> None:
+    """Total leads to rows asked about their total alone: key may not be intersected with it."""
+    of_total = {"image": Total, "yields": [Total], "nature": AGGREGATE}
+    known = registry(weak(EXACT), weak(EXACT, **of_total), weak(EXACT, image=Total, yields=[Total]))
+    found = planned(known, EXACT, steps=2)
+    assert {i.nature for i in found.hops[1].levels[0].inversions} == {AGGREGATE}
+    assert found.guarantee == {COMPLETE}
+
+
+def test_the_order_of_registration_does_not_matter() -> None:
+    needs_fresh = verification(EXACT, frozenset({FRESH}))
+    needs_complete = verification(EXACT, frozenset({COMPLETE}))
+    for both in ((needs_fresh, needs_complete), (needs_complete, needs_fresh)):
+        assert planned(registry(weak(frozenset({COMPLETE})), *both), EXACT).guarantee == EXACT
+
+
+def test_a_weak_inverse_that_restricts_what_is_not_there_is_refused() -> None:
+    def misspelt(box: Summed, at: Filter, source: Table) -> Filter:
+        return at.to(kye=at.span("key"))
+
+    stated = weakly_inverts(Summed, image=Key, yields=[Key], promises=EXACT)(misspelt)
+    with pytest.raises(Refused, match='restricts "kye"'):
+        outline(planned(registry(stated), EXACT))
+
+
+def test_a_box_whose_rule_has_changed_since_the_run_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Summed, "version", "2")
+    with pytest.raises(Refused, match="version 1 when it ran"):
+        planned(registry(weak(EXACT)), EXACT)

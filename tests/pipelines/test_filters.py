@@ -89,6 +89,12 @@ def test_a_lattice_lists_every_point_once(ends: list[tuple[int, int]]) -> None:
     assert len(points) == len(set(map(tuple, points.tolist()))) == int(np.prod(sizes))
 
 
+def test_what_is_not_restricted_may_be_missing() -> None:
+    either = where(x=span(3.0)) | where(a=span(1, 2))
+    rows = pa.table({"a": [0, 2], "x": [3.0, float("nan")]})
+    assert rows_in(rows, either)[1].tolist() == [0, 1]
+
+
 def test_filters_speak_spark_sql() -> None:
     both = where(lat=span(1.5, 2.5), name=span(np.array(["it's"])))
     assert both.sql() == (

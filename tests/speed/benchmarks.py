@@ -84,14 +84,20 @@ def chunks_touched(found: Found) -> int:
 
 def longer_time(bench: Bench, scale: Scale) -> list[Row]:
     """Tracing one early point of a long series against the same point of a short one."""
-    short, long = bench.workspace(scale.demo), bench.workspace(scale.long)
+    return [
+        _longer(bench, scale, "simulated", bench.workspace),
+        _longer(bench, scale, "from a file", bench.workspace_over_file),
+    ]
+
+
+def _longer(bench: Bench, scale: Scale, kind: str, made: Callable[[Size], Workspace]) -> Row:
+    long, short = made(scale.long), made(scale.demo)
     where = early_point(short)
     sides = tracing(bench, long, where), tracing(bench, short, where)
     measured = _in_turns(bench, scale.turns, scale.warm, *sides)
     answers = [trace(w, "tracks", where, spark=bench.spark) for w in (long, short)]
-    note = f"{scale.long} against {scale.demo}"
-    name = f"{scale.longer}x time"
-    return [Row(name, Aim("<=", 1.3), measured, _same_bytes(*answers), (note,))]
+    name, note = f"{scale.longer}x time, {kind}", f"{scale.long} against {scale.demo}"
+    return Row(name, Aim("<=", 1.3), measured, _same_bytes(*answers), (note,))
 
 
 def _same_bytes(long: Answer, short: Answer) -> tuple[tuple[str, bool], ...]:

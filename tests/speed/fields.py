@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,6 +46,11 @@ class Size:
         faults = str(self.days >= 60).lower()
         return f"resolution: {self.resolution}, days: {self.days}, defects: {faults}"
 
+    @property
+    def name(self) -> str:
+        """What files of this size are called."""
+        return f"{self.resolution:g}-{self.days:g}-{self.margin:g}"
+
     def __str__(self) -> str:
         return f"{self.days:g} days at {self.resolution:g} degrees"
 
@@ -70,11 +75,18 @@ class Bench:
     folder: Path
 
     def workspace(self, size: Size) -> Workspace:
-        """The workspace of a size, made if it is not there yet."""
-        name = f"cyclones-{size.resolution:g}-{size.days:g}-{size.margin:g}"
-        workspace = Workspace.create(self.folder / name)
+        """A workspace with simulated weather and its tracks, made if it is not there yet."""
+        return self._made("simulated", size, size.pipeline)
+
+    def workspace_over_file(self, size: Size) -> Workspace:
+        """A workspace with the tracks of the same weather, read from a file outside of it."""
+        field = self.zarr(size)
+        return self._made("from-file", size, lambda: size.pipeline_over(field))
+
+    def _made(self, kind: str, size: Size, pipeline: Callable[[], Pipeline]) -> Workspace:
+        workspace = Workspace.create(self.folder / f"{kind}-{size.name}")
         if "tracks" not in workspace.names():
-            run(size.pipeline(), workspace, self.spark)
+            run(pipeline(), workspace, self.spark)
         return workspace
 
     def zarr(self, size: Size) -> Path:
@@ -82,8 +94,8 @@ class Bench:
         return Path(self.workspace(size).dataset("agcm").path)
 
     def netcdf(self, size: Size) -> Path:
-        """The field of a size as a NetCDF file."""
-        file = self.workspace(size).path / "field.nc"
+        """The field of a size as a NetCDF file, made if it is not there yet."""
+        file = self.folder / f"{size.name}.nc"
         if not file.exists():
             partial = file.with_suffix(".partial")
             with xr.open_zarr(self.zarr(size), consolidated=False, chunks=None) as field:

@@ -20,6 +20,7 @@ from explorer.cli import main
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
+from tests.faults.publisher import publish
 
 ROOT = Path(__file__).parents[2]
 LITTLE = """
@@ -271,14 +272,14 @@ def test_a_wrong_pipeline_is_refused(
     assert contents(tmp_path) == before
 
 
-def field(path: Path, name: str = "slp") -> Path:
+def field(path: Path, name: str = "slp", unit: str = "Pa") -> Path:
     """A small NetCDF file."""
     times = np.datetime64("2000-01-01", "ns") + np.arange(4) * np.timedelta64(6, "h")
     lat, lon = np.linspace(90, -90, 9), np.arange(16) * 22.5
     values = np.random.default_rng(0).uniform(98e3, 102e3, (4, 9, 16)).astype("f4")
     dims = ("time", "lat", "lon")
     data = xr.Dataset(
-        {name: (dims, values, {"units": "Pa"})}, {"time": times, "lat": lat, "lon": lon}
+        {name: (dims, values, {"units": unit})}, {"time": times, "lat": lat, "lon": lon}
     )
     data.to_netcdf(path, engine="netcdf4")
     return path
@@ -314,6 +315,26 @@ def test_a_source_that_cannot_be_read_is_said_before_anything_starts(
     said = ask("run", tmp_path / "p.yaml", "-w", tmp_path / "new")
     assert_refused(said, 1, str(tmp_path / "field.nc"))
     assert contents(tmp_path) == before
+
+
+def test_a_source_without_what_a_box_needs_is_refused_before_anything_starts(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
+    field(tmp_path / "field.nc", "t2m", "K")
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nsources: {era: {path: field.nc}}\n"
+        "boxes: {minima: {box: extract_minima, inputs: {field: era}}}\n"
+    )
+    said = ask("run", tmp_path / "p.yaml", "-w", tmp_path / "new")
+    assert_refused(said, 2, 'needs a Pressure, "era" has none (it has: time, t2m)')
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_empty_dataset_has_nothing_to_select(ask: Ask, workspace: Workspace) -> None:
+    publish(workspace, "empty")
+    said = ask("trace", "d", "-w", workspace.path)
+    assert_refused(said, 2, 'nothing in "d" is there to be selected')
 
 
 @pytest.mark.parametrize("place", ["file", "other", "format"])
