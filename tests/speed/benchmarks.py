@@ -174,9 +174,8 @@ def empty_job(bench: Bench, scale: Scale) -> list[Row]:
     """From click to verified cells, against an empty Spark job for each of its stages."""
     one = tracing(bench, bench.workspace(scale.demo))
 
-    def empty(_: Path) -> None:
-        for _ in range(2):
-            nothing(bench.spark)
+    def empty(folder: Path) -> object:
+        return [nothing(bench.spark) for _ in range(2)]
 
     measured = _in_turns(bench, scale.turns, scale.warm, one, empty)
     note = "two jobs of one task, each a mapInArrow that passes one row on"

@@ -223,7 +223,7 @@ RUNS = {
     ),
     "parameter out of bounds": (
         "name: p\nboxes: {agcm: {box: simulate_agcm, params: {resolution: 0.001}}}",
-        ["resolution is 0.001; it may be from 0.05 to 30"],
+        ["resolution is 0.001; it may be", "0.05", "30"],
     ),
     "parameter of another type": (
         "name: p\nboxes: {agcm: {box: simulate_agcm, params: {days: many}}}",
