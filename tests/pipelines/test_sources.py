@@ -103,7 +103,9 @@ def test_minima_tracks_and_traced_cells_are_those_of_brute_force(
     assert [r["pressure"] for r in minima.values()] == pytest.approx([truth[c] for c in minima])
 
     names = oracles.Point.__dataclass_fields__
-    points = [oracles.Point(**{n: row[n] for n in names}) for row in minima.values()]
+    unknown = {"wind_speed": np.nan, "wind_direction": np.nan}
+    rows = [{**unknown, **row} for row in minima.values()]
+    points = [oracles.Point(**{n: row[n] for n in names}) for row in rows]
     assert {p.has_wind for p in points} == {layout is not LAYOUTS["windless"]}
     tracks = {key(row): row["track"] for row in table_of(workspace, "tracks")}
     assert tracks and tracks == oracles.tracks(points, NEAR_KM, FAR_KM, 2)
