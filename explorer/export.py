@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,8 +71,18 @@ def _whole(target: Path) -> Iterator[Path]:
         os.replace(partial, target)
         _sync(target.resolve().parent)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.unlink(missing_ok=True)
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory; writers in other threads may still be adding to it."""
+    if path.is_file():
+        path.unlink()
+    for _ in range(40):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            break
+        time.sleep(0.05)
 
 
 def _sync(path: Path) -> None:

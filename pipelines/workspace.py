@@ -58,9 +58,11 @@ class Workspace:
     def check_place(cls, path: Path | str) -> None:
         """Refuse a path at which no workspace is and none can be made."""
         root = Path(path)
+        # Looked at before its format is: another process may be making this very workspace.
+        taken = root.exists() and not _is_ours_to_make(root)
         if _format(root) is not None:
             cls(root)
-        elif root.exists() and not _is_ours_to_make(root):
+        elif taken:
             raise Refused(f'"{path}" exists and is not a workspace; name another directory')
 
     @property

@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cache",
         type=Path,
         metavar="DIR",
-        help="keep the simulated weather here (empty it when a box has changed)",
+        help="keep the weather here, so that the next time it need not be made",
     )
     return parser
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow.compute as pc
 import xarray as xr
 from pyspark.sql import SparkSession
 
+from pipelines import linking, minima, weather
+from pipelines.boxes import cyclones
 from pipelines.datasets import Table
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
@@ -48,8 +53,8 @@ class Size:
 
     @property
     def name(self) -> str:
-        """What files of this size are called."""
-        return f"{self.resolution:g}-{self.days:g}-{self.margin:g}"
+        """What files of this size are called; another name once the rules have changed."""
+        return f"{self.resolution:g}-{self.days:g}-{self.margin:g}-{_rules()}"
 
     def __str__(self) -> str:
         return f"{self.days:g} days at {self.resolution:g} degrees"
@@ -65,6 +70,13 @@ class Size:
     def pipeline_over(self, file: Path) -> Pipeline:
         """Find the minima of a field that exists, form the tracks."""
         return Pipeline.from_text((FROM_FILE + STEPS).format(self, file))
+
+
+@cache
+def _rules() -> str:
+    """A short sum of the code that makes weather, minima and tracks."""
+    code = "".join(inspect.getsource(module) for module in (weather, minima, linking, cyclones))
+    return hashlib.sha256(code.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
