@@ -145,7 +145,7 @@ def _verified(question: Question, seen: Seen) -> Mask:
 
 def _runs(question: Question, seen: Seen) -> Iterator[tuple[int, int]]:
     """Where candidates that are checked together start and stop: a datum's, or all of a part."""
-    alone = [not all(v.pointwise for c in each for v in c.verify) for each in question.checks]
+    alone = [not all(v.at_once for c in each for v in c.verify) for each in question.checks]
     changes = np.diff(seen["part"]) != 0
     changes |= np.array(alone)[seen["part"][1:]] & (np.diff(seen["owner"]) != 0)
     cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(seen["part"])]

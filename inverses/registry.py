@@ -76,12 +76,14 @@ class WeakInverse(Registration):
 class Verification(Registration):
     """From those values and what the filter found to the part of it that counts.
 
-    `needs` is its apply condition. One that is `pointwise` decides each candidate by itself, and
-    is called for many data at once: each value in `at` is then an array beside the candidates.
+    `needs` is its apply condition. One that decides `at_once` is called for many data together:
+    each value in `at` is then an array beside the candidates, whose `owner` tells the data
+    apart. One that is `pointwise` does so too, and decides each candidate by itself.
     """
 
     needs: Guarantee = NOTHING
     pointwise: bool = False
+    at_once: bool = False
 
     def __call__(self, box: Box, at: Row, seen: Seen, source: Dataset) -> Mask:
         found: Mask = self.function(box, at, seen, source)
@@ -120,6 +122,7 @@ def verifies(
     promises: Iterable[Property] = (),
     needs: Iterable[Property] = (),
     pointwise: bool = False,
+    at_once: bool = False,
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
@@ -129,7 +132,7 @@ def verifies(
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, frozenset(needs), pointwise,
+            function, port, named, frozenset(needs), pointwise, at_once or pointwise,
         )  # fmt: skip
         return _registered(function, stated)
 

@@ -27,7 +27,7 @@ from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
 from pipelines.errors import WhenceError
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_array
-from pipelines.spark import Progress, over, watched, whereabouts
+from pipelines.spark import Progress, over, spared, watched, whereabouts
 from pipelines.tables import write_part
 from pipelines.workspace import Workspace
 
@@ -129,6 +129,7 @@ def _writer(
         task = TaskContext.get()
         assert task is not None
         groups = write_part(batches, folder / f"part-{task.partitionId():05d}.parquet", schema)
+        spared()
         rows = [(g.file, g.index, g.rows, g.bytes, json.dumps(g.bounds)) for g in groups]
         yield pa.record_batch([list(c) for c in zip(*rows, strict=True)] or [[]] * 5, schema=STATS)
 

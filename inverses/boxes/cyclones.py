@@ -79,15 +79,19 @@ def neighbourhood(box: ExtractMinima, at: Filter, source: Array) -> Filter:
     needs=[COMPLETE],
     promises=[COMPLETE, PURE],
     level=ELEMENT,
+    at_once=True,
 )
 def criterion(box: ExtractMinima, at: Row, seen: Seen, source: Array) -> Mask:
     """The cell and its eight neighbours if they alone decided, else the whole five by five."""
     rows, columns = _apart(at, seen, source)
     near = (rows <= 1) & (columns <= 1)
     centre = (rows == 0) & (columns == 0)
-    around = seen["value"][near & ~centre]
-    higher = np.isfinite(around) & (around > seen["value"][centre])
-    return near if higher.all() else np.ones(len(near), bool)
+    _, datum = np.unique(seen["owner"], return_inverse=True)
+    lowest = np.full(datum.max(initial=-1) + 1, np.nan)
+    lowest[datum[centre]] = seen["value"][centre]
+    higher = np.isfinite(seen["value"]) & (seen["value"] > lowest[datum])
+    decided = np.bincount(datum[near & ~centre & ~higher], minlength=len(lowest)) == 0
+    return np.asarray(near | ~decided[datum])
 
 
 def _apart(at: Row, seen: Seen, source: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
