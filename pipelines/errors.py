@@ -24,6 +24,10 @@ class Failed(WhenceError):
     """The work failed: look at the data or the machine, then try again."""
 
 
+class Cancelled(Failed):
+    """The reader stopped the work: nothing to mend."""
+
+
 class SourceChanged(Failed):
     """A source is not what it was when the run read it: run again."""
 

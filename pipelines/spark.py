@@ -10,7 +10,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -19,23 +19,25 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark import java_gateway
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.errors import Failed, TooDear
+from pipelines.errors import Cancelled, Failed, TooDear, WhenceError
 from pipelines.java import java_home
 
 LOCAL = "local[*,4]"
+# What calls to a Spark raise when it refuses, fails or is no longer there.
+TROUBLE = (PySparkException, Py4JError, ConnectionError)
 Piece = TypeVar("Piece")
 Progress = Callable[[str, int, int], None]
 
 
 def session(master: str = LOCAL) -> SparkSession:
-    """The Spark session of this process, started if there is none."""
-    running = SparkSession.getActiveSession()
-    if running is not None:
+    """The Spark session of this process, started if there is none, or none that lives."""
+    running = SparkSession._instantiatedSession
+    if running is not None and _lives(running):
         return running
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -50,6 +52,20 @@ def session(master: str = LOCAL) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         why = f"{_reason(error)} (WHENCE_SPARK_LOG=1 shows what Java says)"
         raise Failed(f"Spark did not start on {master}: {why}") from None
+
+
+def _lives(spark: SparkSession) -> bool:
+    """Whether a session can still be asked; one whose Java has died is let go of."""
+    gateway: Any = SparkContext._gateway
+    with suppress(*TROUBLE):
+        if gateway.proc.poll() is None and not spark.sparkContext._jsc.sc().isStopped():
+            return True
+    with suppress(Exception):
+        gateway.shutdown()
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    return False
 
 
 @contextmanager
@@ -156,7 +172,7 @@ class Watch:
 
     group: str
     jobs: int = 0
-    stopped: str = ""
+    stopped: WhenceError | None = None
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -167,7 +183,10 @@ def watched(
     progress: Progress | None = None,
     seconds: float | None = None,
 ) -> Iterator[Watch]:
-    """Run jobs as one group: shown as they go, cancelled by Ctrl-C or after `seconds`."""
+    """Run jobs as one group: shown as they go, cancelled by Ctrl-C or after `seconds`.
+
+    A `progress` that raises `Cancelled` cancels them too.
+    """
     watch = Watch(f"whence-{uuid.uuid4().hex}")
     context = spark.sparkContext
     context.setJobGroup(watch.group, label, interruptOnCancel=True)
@@ -176,7 +195,7 @@ def watched(
     ]
     if seconds is not None:
         threads.append(
-            threading.Thread(target=_stop_after, args=(context, watch, seconds), daemon=True)
+            threading.Thread(target=_stop_after, args=(context, watch, label, seconds), daemon=True)
         )
     for thread in threads:
         thread.start()
@@ -185,23 +204,19 @@ def watched(
     except KeyboardInterrupt:
         context.cancelJobGroup(watch.group)
         raise
-    except (PySparkException, Py4JError) as error:
+    except TROUBLE as error:
         if _interrupted(error):
             raise KeyboardInterrupt from None
-        if watch.stopped:
-            raise TooDear(f"{label}: {watch.stopped}") from None
+        if watch.stopped is not None:
+            raise watch.stopped from None
+        if not _lives(spark):
+            raise Failed(f"{label}: Spark has ended; ask again, and it starts anew") from None
         raise Failed(f"{label}: {_reason(error)}") from None
     finally:
         watch.done.set()
-        watch.jobs = _jobs(context, watch)
-        context.setLocalProperty("spark.jobGroup.id", "")
-
-
-def _jobs(context: Any, watch: Watch) -> int:
-    try:
-        return len(context.statusTracker().getJobIdsForGroup(watch.group))
-    except Py4JError:
-        return 0
+        with suppress(*TROUBLE):
+            watch.jobs = len(context.statusTracker().getJobIdsForGroup(watch.group))
+            context.setLocalProperty("spark.jobGroup.id", "")
 
 
 def _follow(context: Any, watch: Watch, label: str, progress: Progress | None) -> None:
@@ -209,7 +224,11 @@ def _follow(context: Any, watch: Watch, label: str, progress: Progress | None) -
     while progress is not None and not watch.done.wait(0.25):
         try:
             progress(label, *_tasks(context.statusTracker(), watch.group))
-        except Py4JError:
+        except Cancelled as stop:
+            watch.stopped = stop
+            context.cancelJobGroup(watch.group)
+            return
+        except TROUBLE:
             return
 
 
@@ -219,9 +238,12 @@ def _tasks(tracker: Any, group: str) -> tuple[int, int]:
     return sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
 
 
-def _stop_after(context: Any, watch: Watch, seconds: float) -> None:
+def _stop_after(context: Any, watch: Watch, label: str, seconds: float) -> None:
     if not watch.done.wait(seconds):
-        watch.stopped = "not done in time; select fewer rows, or raise --limit-seconds"
+        watch.stopped = TooDear(
+            f"{label}: not done after the {seconds:,.0f} s that were left for it; select fewer "
+            "rows, or raise --limit-seconds"
+        )
         context.cancelJobGroup(watch.group)
 
 
