@@ -18,20 +18,19 @@ from explorer.demo import demo
 from explorer.export import check_target, export
 from explorer.shown import dataset_json, dataset_row, first_rows
 from inverses import words
-from inverses.answer import Limits, hops_json
+from inverses.answer import Limits, asked_json, hops_json
 from inverses.guarantees import names, wish
-from inverses.outline import prices
+from inverses.outline import Price, prices
 from inverses.planner import Plan
 from inverses.planner import plan as planned
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import carry_out
+from inverses.trace import carry_out, check_sources
 from pipelines.boxes.box import default_of
-from pipelines.datasets import Array
 from pipelines.errors import Failed
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
-from pipelines.sources import as_array, check_unchanged
+from pipelines.sources import recognised
 from pipelines.spark import LOCAL, Progress, session, warm
 from pipelines.workspace import Workspace
 
@@ -62,7 +61,7 @@ def _demo(asked: argparse.Namespace) -> None:
 def _run(asked: argparse.Namespace) -> None:
     registry = Registry.of(asked.boxes)
     pipeline = Pipeline.from_file(asked.pipeline, registry.boxes)
-    pipeline.check_sources({n: as_array(n, s) for n, s in pipeline.sources.items()})
+    pipeline.check_sources({n: recognised(n, s) for n, s in pipeline.sources.items()})
     with _published(asked) as (workspace, spark, progress):
         made = run(pipeline, workspace, spark, progress)
     for dataset in made.values():
@@ -95,7 +94,7 @@ def _trace(asked: argparse.Namespace) -> None:
     target = check_target(asked.export) if asked.export else None
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     limits = _limits(asked)
-    found = _checked_plan(workspace, asked, registry, limits)
+    found, _ = _checked_plan(workspace, asked, registry, limits)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
         warm(spark, "inverses.trace")
@@ -120,34 +119,32 @@ def _print_answer(lines: list[str]) -> None:
 
 def _checked_plan(
     workspace: Workspace, asked: argparse.Namespace, registry: Registry, limits: Limits
-) -> Plan:
-    """The plan for a question, refused if it is too dear: before Spark has to start."""
+) -> tuple[Plan, list[Price]]:
+    """The plan for a question and its price, refused before Spark has to start."""
     selection = select(workspace, asked.dataset, asked.where, asked.attribute)
     found = planned(workspace, selection, wish(asked.want), registry)
-    limits.check(found, prices(found))
-    for each in (selection.dataset, *(hop.source for hop in found.hops)):
-        if isinstance(each, Array):
-            check_unchanged(each)
-    return found
+    priced = prices(found)
+    limits.check(found, priced)
+    check_sources(found, priced)
+    return found, priced
 
 
 def _plan(asked: argparse.Namespace) -> None:
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
-    limits = _limits(asked)
-    found = _checked_plan(workspace, asked, registry, limits)
+    found, priced = _checked_plan(workspace, asked, registry, _limits(asked))
     if asked.json:
-        print(json.dumps(_plan_json(found)))
+        print(json.dumps(_plan_json(found, priced)))
         return
     if found.unmet:
         print(words.unmet(found))
     print(f"{words.selected(found)}:")
-    _print_grid(_plan_rows(found))
-    print(f"{words.price_in_words(prices(found))}")
+    _print_grid(_plan_rows(priced))
+    print(words.price_in_words(priced))
 
 
-def _plan_rows(found: Plan) -> list[list[str]]:
+def _plan_rows(priced: list[Price]) -> list[list[str]]:
     head = ["", "hop", "level", "step", "functions", "promised", "reads"]
-    steps = enumerate(words.steps(found, prices(found)), 1)
+    steps = enumerate(words.steps(priced), 1)
     return [head, *([str(n), *astuple(s)] for n, s in steps)]
 
 
@@ -159,24 +156,16 @@ def _print_grid(rows: list[list[str]]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _plan_json(found: Plan) -> dict[str, Any]:
-    priced = [
-        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells}
-        for p in prices(found)
+def _plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
+    reads = [
+        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells} for p in priced
     ]
-    hops = [{**h, "reads": p} for h, p in zip(hops_json(found), priced, strict=True)]
+    hops = [{**h, "reads": r} for h, r in zip(hops_json(found), reads, strict=True)]
     return {
-        "selection": {
-            "dataset": found.selection.dataset.name,
-            "where": found.selection.where,
-            "attributes": found.attributes,
-            "rows": len(found.selection),
-        },
-        "want": names(found.wish),
-        "unmet": names(found.unmet),
+        **asked_json(found),
         "guarantee": names(found.guarantee),
         "hops": hops,
-        "steps": [s.does for s in words.steps(found, prices(found))],
+        "steps": [s.does for s in words.steps(priced)],
     }
 
 

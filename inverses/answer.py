@@ -166,16 +166,8 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data, in the form that other tools rely on."""
-        selection = self.plan.selection
         return {
-            "selection": {
-                "dataset": selection.dataset.name,
-                "where": selection.where,
-                "attributes": self.plan.attributes,
-                "rows": len(selection),
-            },
-            "want": names(self.plan.wish),
-            "unmet": names(self.plan.unmet),
+            **asked_json(self.plan),
             "hops": hops_json(self.plan),
             "lineage": {n: self._found_json(n, f) for n, f in self.lineage.items()},
             "seconds": {
@@ -196,6 +188,21 @@ class Answer:
             "bytes_read": found.bytes_read,
             "sample": [{k: _plain(v) for k, v in row.items()} for row in sample],
         }
+
+
+def asked_json(plan: Plan) -> dict[str, Any]:
+    """What was asked, and what of it cannot be promised, as plain data."""
+    selection = plan.selection
+    return {
+        "selection": {
+            "dataset": selection.dataset.name,
+            "where": selection.where,
+            "attributes": plan.attributes,
+            "rows": len(selection),
+        },
+        "want": names(plan.wish),
+        "unmet": names(plan.unmet),
+    }
 
 
 def hops_json(plan: Plan) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import numpy as np
 from inverses.planner import Hop, Inversion, Level, Plan, chosen
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
-from pipelines.datasets import ELEMENT, Array, Key, Table
+from pipelines.arrays import Chunk
+from pipelines.datasets import ELEMENT, Array, Group, Key, Table
 from pipelines.filters import Filter
 
 
@@ -39,11 +40,17 @@ class Price:
 
     hop: Hop
     level: Level
-    filter: Filter
-    chunks: int
-    bytes: int
+    reads: tuple[Chunk | Group, ...]
     rows: int
     cells: int | None
+
+    @property
+    def chunks(self) -> int:
+        return len(self.reads)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.reads)
 
 
 def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) -> list[Part]:
@@ -128,9 +135,8 @@ def _price(hop: Hop, level: Level, parts: list[Part], filter_: Filter) -> Price:
 
 
 def _table_price(hop: Hop, level: Level, table: Table, filter_: Filter) -> Price:
-    groups = [table.groups[n] for n, _ in tables.touched(table, filter_)]
-    size, rows = sum(g.bytes for g in groups), sum(g.rows for g in groups)
-    return Price(hop, level, filter_, len(groups), size, rows, None)
+    groups = tuple(table.groups[n] for n, _ in tables.touched(table, filter_))
+    return Price(hop, level, groups, sum(g.rows for g in groups), None)
 
 
 def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where: Filter) -> Price:
@@ -138,12 +144,11 @@ def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where:
     inner = arrays.inside(array, where)
     steps = _distinct_steps(array, inner)
     if level.name != ELEMENT:
-        return Price(hop, level, where, 0, 0, steps, None)
-    found = [c for v in _all_variables(parts) for c, _ in arrays.touched(array, v, inner)]
+        return Price(hop, level, (), steps, None)
+    found = tuple(c for v in _all_variables(parts) for c, _ in arrays.touched(array, v, inner))
     sizes = [s.high - s.low + 1 for s in inner.spans.values()]
     cells = int(np.prod(np.array(sizes, float), axis=0).sum()) * len(_all_variables(parts))
-    total = sum(c.bytes for c in found)
-    return Price(hop, level, where, len(found), total, steps, min(cells, array.cells))
+    return Price(hop, level, found, steps, min(cells, array.cells))
 
 
 def _all_variables(parts: Sequence[Part]) -> list[str]:

@@ -23,11 +23,11 @@ from inverses.candidates import (
     straddles,
 )
 from inverses.guarantees import wish
-from inverses.outline import Part, combined, parts_of, prices
+from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import Hop, Plan, plan
 from inverses.registry import Registry
 from inverses.selection import select
-from pipelines.arrays import Chunk, inside
+from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.filters import Filter, Span, lattice
 from pipelines.sources import check_unchanged
@@ -92,9 +92,7 @@ def carry_out(
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources."""
     began = time.monotonic()
-    for each in (planned.selection.dataset, *(hop.source for hop in planned.hops)):
-        if isinstance(each, Array):
-            check_unchanged(each)
+    check_sources(planned, prices(planned))
     work = _Work(spark, limits or Limits(), progress)
     selected = planned.selection
     found = {selected.dataset.key: _selected(work, planned)}
@@ -109,6 +107,17 @@ def carry_out(
     about = {**whereabouts(spark), "jobs": work.jobs}
     seconds = {**work.seconds, "total": time.monotonic() - began}
     return Answer(planned, found, seconds, about)
+
+
+def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
+    """Refuse to answer from a source if what a plan reads of it is not what the runs read."""
+    selected, at = planned.selection.dataset, planned.selection.at
+    if isinstance(selected, Array):
+        everywhere = [touched(selected, v, at) for v in selected.variables]
+        check_unchanged(selected, [chunk for found in everywhere for chunk, _ in found])
+    for price in priced:
+        if isinstance(price.hop.source, Array):
+            check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
 
 
 def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:

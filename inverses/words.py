@@ -25,7 +25,7 @@ class StepOfPlan:
     reads: str = ""
 
 
-def steps(plan: Plan, prices: Iterable[Price]) -> list[StepOfPlan]:
+def steps(prices: Iterable[Price]) -> list[StepOfPlan]:
     """A plan step by step, in the order it will be carried out."""
     return [s for price in prices for s in _steps(price)]
 

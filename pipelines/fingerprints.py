@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,35 @@ def fingerprint(path: Path) -> dict[str, Any]:
     """What is at a path: its size, its times and, unless it is very large, its checksum."""
     size, times = _outside(path)
     checksum = _checksum(path) if size <= WHOLE_CHECKSUM else None
-    return {"size": size, "times": times, "checksum": checksum}
+    return {"size": size, "times": times, "checksum": checksum, "newest": _newest(path)}
 
 
-def unchanged(path: Path, known: Mapping[str, Any]) -> bool:
-    """Whether a path still holds what it held; its content is read only if its times differ."""
-    size, times = _outside(path)
-    if times == known["times"]:
+def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) -> bool:
+    """Whether a path still holds what it held; its content is read only if something happened.
+
+    Where only some files below it matter, nothing else is looked at while those rest.
+    """
+    if all(_rests(path, p, known["newest"]) for p in parts or (path,)):
         return True
-    same_size = known["checksum"] is not None and size == known["size"]
-    return same_size and _checksum(path) == known["checksum"]
+    size, times = _outside(path)
+    if known["checksum"] is None:
+        return bool(times == known["times"])
+    return bool(size == known["size"] and _checksum(path) == known["checksum"])
+
+
+def _newest(path: Path) -> int:
+    """When something last happened to any file or directory: a time that nobody can set back."""
+    files = [file for _, file in _files(path)]
+    folders = {up for f in files for up in f.parents if up.is_relative_to(path)}
+    return max(p.stat().st_ctime_ns for p in (*files, *folders))
+
+
+def _rests(root: Path, part: Path, since: int) -> bool:
+    """Whether nothing happened to a file, absent or not, nor to the directories down to it."""
+    if part == root:
+        return _newest(root) <= since
+    down = (part, *part.parents[: len(part.relative_to(root).parts)])
+    return all(p.stat().st_ctime_ns <= since for p in down if p.exists())
 
 
 def _outside(path: Path) -> tuple[int, str]:

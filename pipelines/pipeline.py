@@ -132,15 +132,18 @@ class Pipeline:
             for port in step.box.takes:
                 given = step.inputs[port.name]
                 if given in found:
-                    _check_types(name, port, given, found[given].attributes)
+                    hint = "; say which of these it is, under variables: in the pipeline"
+                    _check_types(name, port, given, found[given].attributes, hint)
 
 
-def _check_types(name: str, port: Port, given: str, attributes: Iterable[Attribute]) -> None:
+def _check_types(
+    name: str, port: Port, given: str, attributes: Iterable[Attribute], hint: str = ""
+) -> None:
     there = {a.name: a.type for a in attributes}
     for missing in set(port.needs) - set(there.values()):
         raise Refused(
             f'port "{port.name}" of box "{name}" needs a {missing}, "{given}" has none '
-            f"(it has: {', '.join(there)})"
+            f"(it has: {', '.join(there)}){hint}"
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,18 +14,25 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from pipelines.arrays import Chunk, opened
 from pipelines.datasets import Array, Attribute, Quantity, Time
 from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.files import open_file, reason, under_our_names
 from pipelines.fingerprints import fingerprint, unchanged
 from pipelines.naming import AXES, VARIABLES, WIND, names_in
 from pipelines.pipeline import Source
-from pipelines.stores import LARGEST_CHUNK
+from pipelines.stores import LARGEST_CHUNK, files_of
 
 BLOCK_BYTES = 16 * 2**20
 
 
 def as_array(name: str, source: Source) -> Array:
+    """The array in a source's file, and the fingerprint by which to know it again."""
+    found = recognised(name, source)
+    return replace(found, origin=fingerprint(Path(source.path)))
+
+
+def recognised(name: str, source: Source) -> Array:
     """The array in a source's file, under our names, without reading its values."""
     path = Path(source.path)
     if not (path.is_file() or path.is_dir()):
@@ -41,13 +50,14 @@ def as_array(name: str, source: Source) -> Array:
         file.close()
 
 
-def check_unchanged(array: Array) -> None:
-    """Refuse to answer from a source that is not what the run read."""
+def check_unchanged(array: Array, chunks: Iterable[Chunk] | None = None) -> None:
+    """Refuse to answer from a source that is not what the run read, or from such chunks of it."""
     if array.origin is None:
         return
     path = Path(array.path)
     try:
-        same = unchanged(path, array.origin)
+        parts = () if chunks is None or array.engine != "zarr" else _files(array, chunks)
+        same = unchanged(path, array.origin, list(parts))
     except FileNotFoundError:
         raise Failed(f'source "{array.name}": no file at "{path}" any more; put it back') from None
     except OSError as error:
@@ -56,6 +66,19 @@ def check_unchanged(array: Array) -> None:
         raise SourceChanged(
             f'source "{array.name}" ("{path}") has changed since the run that read it; run again'
         )
+
+
+def _files(array: Array, chunks: Iterable[Chunk]) -> Iterator[Path]:
+    """The files that hold some chunks, the coordinates, and what describes both."""
+    corners: dict[str, list[tuple[int, ...]]] = {}
+    with opened(array) as data:
+        dims = {v: [str(d) for d in data[v].dims] for v in array.variables}
+        coordinates = [array.stored[str(d)] for d in data.coords]
+    for chunk in chunks:
+        ranges = dict(zip(array.dims, chunk.ranges, strict=True))
+        ends = product(*(ranges.get(d, (0, 0)) for d in dims[chunk.variable]))
+        corners.setdefault(array.stored[chunk.variable], []).extend(ends)
+    return files_of(array.path, coordinates, corners)
 
 
 def _described(
@@ -69,7 +92,6 @@ def _described(
         version="",
         path=str(path.resolve()),
         attributes=(Attribute("time", Time, ("time",)), *_attributes(data, variables)),
-        origin=fingerprint(path),
         dims=dims,
         shape=tuple(data.sizes[d] for d in dims),
         chunks=_chunks(chief),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 
 from pipelines.errors import Failed, Refused
 
@@ -35,6 +37,28 @@ def check_store(path: str | Path) -> list[str]:
     for name, metadata in arrays.items():
         _check_array(f'"{path}": variable "{name}"', metadata)
     return [name for name, metadata in arrays.items() if _itemsize(metadata) is None]
+
+
+def files_of(
+    path: str | Path, whole: Iterable[str], some: Mapping[str, Iterable[Sequence[int]]]
+) -> Iterator[Path]:
+    """The files that hold a store's metadata, all of some variables, and of others some cells."""
+    group = zarr.open_group(path, mode="r", use_consolidated=False)
+    yield from _metadata_files(Path(path))
+    for name in {*whole, *some}:
+        yield from _metadata_files(Path(path, name))
+        stored = group[name]
+        assert isinstance(stored, zarr.Array)
+        size = stored.shards or stored.chunks
+        grid = product(*(range(-(-n // c)) for n, c in zip(stored.shape, size, strict=True)))
+        cells = {tuple(i // c for i, c in zip(at, size, strict=True)) for at in some.get(name, ())}
+        for key in cells if name in some else grid:
+            yield Path(path, name, stored.metadata.encode_chunk_key(key))
+
+
+def _metadata_files(folder: Path) -> Iterator[Path]:
+    for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs"):
+        yield folder / name
 
 
 def _arrays(path: Path) -> Iterator[tuple[str, Metadata]]:

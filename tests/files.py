@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import xarray as xr
 import yaml
 
-from pipelines.pipeline import Pipeline
+from pipelines.datasets import Array
+from pipelines.errors import WhenceError
+from pipelines.pipeline import Pipeline, Source
+from pipelines.sources import as_array
 
 STEPS, ROWS, COLUMNS = 4, 9, 16
 AT_THE_SEAM, AT_THE_POLE = (1, 4, 0), (2, 0, 7)
@@ -229,3 +233,21 @@ def at(*cells: tuple[int, int, int]) -> str:
     """A predicate that keeps the minima at some cells."""
     each = "(time_index = {} and lat_index = {} and lon_index = {})"
     return " or ".join(each.format(*cell) for cell in cells)
+
+
+def source_at(path: Path, **variables: str) -> Array:
+    return as_array("world", Source(str(path), variables=variables))
+
+
+def written(data: xr.Dataset, folder: Path, name: str = "world.nc") -> Path:
+    data.to_netcdf(folder / name)
+    return folder / name
+
+
+def refusal(kind: type[WhenceError], act: Callable[..., Any], *given: Any, **named: Any) -> str:
+    """What an act is refused with: an error of this kind, in one line."""
+    with pytest.raises(kind) as caught:
+        act(*given, **named)
+    said = str(caught.value)
+    assert said and "\n" not in said and len(said) < 400
+    return said
