@@ -63,14 +63,14 @@ class Axis:
         return which, place
 
     def seen(self, low: float, high: float, most: int = MOST_PIXELS) -> tuple[Numbers, Numbers]:
-        """The whole cells between two coordinates in at most so many even pixels, and their ends."""
+        """The cells between two coordinates, in at most so many even pixels, and their ends."""
         first = max(int(np.searchsorted(self.edges, low, "right")) - 1, 0)
         last = min(int(np.searchsorted(self.edges, high, "left")), len(self.order))
         ends = self.edges[[first, last]]
         sizes = np.diff(self.edges[first : last + 1])
         if len(sizes) <= most and np.allclose(sizes, sizes[0], rtol=1e-3):
             return self.order[first:last], ends
-        pixels = np.linspace(*ends, most + 1)[:-1] + (ends[1] - ends[0]) / most / 2
+        pixels = ends[0] + (np.arange(most) + 0.5) * (ends[1] - ends[0]) / most
         return self.order[np.searchsorted(self.edges, pixels, "right") - 1], ends
 
 

@@ -67,7 +67,7 @@ class Work(param.Parameterized):
     def __init__(self, engine: Engine, later: Later) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.engine = engine
-        self._later = later
+        self.later = later
         self._stop = threading.Event()
 
     def start(
@@ -97,7 +97,7 @@ class Work(param.Parameterized):
         def progress(label: str, done: int, total: int) -> None:
             if stop.is_set():
                 raise Cancelled("cancelled")
-            self._later(lambda: self.param.update(label=label, done=done, total=total))
+            self.later(lambda: self.param.update(label=label, done=done, total=total))
 
         try:
             result = task(self.engine.spark(), progress)
@@ -114,4 +114,4 @@ class Work(param.Parameterized):
             self.busy = False
             last()
 
-        self._later(end)
+        self.later(end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -89,8 +89,9 @@ def carry_out(
     spark: SparkSession,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    seen: Callable[[Found], object] = lambda found: None,
 ) -> Answer:
-    """Do what a plan says, hop by hop from the selection to the sources."""
+    """Do what a plan says, hop by hop from the selection to the sources; tell what is `seen`."""
     began = time.monotonic()
     check_sources(planned, prices(planned))
     work = _Work(spark, limits or Limits(), progress)
@@ -100,6 +101,7 @@ def carry_out(
         image, source = hop.image.key, hop.source.key
         if image not in found:
             found[image] = _gathered(work, hop.image)
+            seen(found[image])
         rows, outline = _hop(work, hop, found[image].at)
         work.reached.setdefault(source, []).append((hop, rows, outline))
     for key, hops in work.reached.items():
