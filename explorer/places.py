@@ -16,7 +16,7 @@ from pipelines.arrays import coordinate
 from pipelines.datasets import Array
 
 Numbers = NDArray[Any]
-MOST_PIXELS = 1000
+MOST_PIXELS = 720
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""What one visitor has open: which datasets, which time, which hop; nothing here draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import param
+
+from explorer.asking import Question
+from explorer.glances import PLACE, has_places
+from pipelines.arrays import coordinate
+from pipelines.datasets import Array, Table, TrackId
+from pipelines.workspace import Workspace
+
+GRID = {"lat", "lon"}
+WISHES = ("exact", "complete", "pure")
+
+
+class State(param.Parameterized):
+    """The choices of one visitor, each of which is part of the page's address."""
+
+    field = param.String("", doc="the array on the map")
+    variable = param.String("")
+    points = param.String("", doc="the table whose rows are points on the map")
+    table = param.String("", doc="the dataset in the table view")
+    time = param.Integer(0, bounds=(0, None))
+    hop = param.Integer(0, bounds=(0, None), doc="how many hops back are shown")
+    dataset = param.String("", doc="what is asked about")
+    where = param.String("")
+    attributes = param.String("", doc="names with commas between")
+    want: Any = param.Selector(default="exact", objects=list(WISHES))
+    traced = param.Boolean(False, doc="whether the question is to be answered, not only planned")
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.workspace = workspace
+        self.reset()
+
+    def reset(self) -> None:
+        """Open what a workspace has: its last field with a map, and the points made from it."""
+        fields = [d.name for d in self.workspace.datasets() if is_field(d)]
+        tables = [d.name for d in self.workspace.datasets() if has_places(d)]
+        self.field = self.field if self.field in fields else next(iter(fields), "")
+        self.points = self.points if self.points in tables else self._last(tables)
+        if isinstance(array := self.array, Array) and self.variable not in array.variables:
+            self.variable = array.variables[0]
+        names = self.workspace.names()
+        self.table = self.table if self.table in names else self.points or next(iter(names), "")
+
+    def _last(self, tables: list[str]) -> str:
+        """The table that no other of these was made from."""
+        made = [self.workspace.dataset(t).made for t in tables]
+        used = {name for each in made if each for name, _ in each.inputs.values()}
+        return next((t for t in tables if t not in used), "")
+
+    @property
+    def array(self) -> Array | None:
+        found = self.workspace.dataset(self.field) if self.field else None
+        return found if isinstance(found, Array) else None
+
+    @property
+    def question(self) -> Question | None:
+        """What is asked; None if nothing is."""
+        if not self.dataset or not self.where:
+            return None
+        named = tuple(a for a in self.attributes.split(",") if a)
+        return Question(self.dataset, self.where, named, self.want)
+
+    def asked(self, question: Question | None) -> None:
+        """Note what is asked, so that it becomes part of the address."""
+        asked = question or Question("", "")
+        self.param.update(
+            dataset=asked.dataset, where=asked.where, want=asked.want,
+            attributes=",".join(asked.attributes), traced=False,
+        )  # fmt: skip
+
+
+def is_field(dataset: Table | Array) -> bool:
+    """Whether a dataset can be drawn on a map."""
+    return isinstance(dataset, Array) and set(dataset.dims) >= GRID
+
+
+def about_row(table: Table, row: dict[str, Any]) -> Question:
+    """The question about one row: by its track and time, its place, or all it can be told by."""
+    tracks = [c for a in table.attributes if a.type == TrackId for c in a.columns]
+    if tracks and "time" in row:
+        keys = [*tracks, "time"]
+    elif set(PLACE) <= set(row):
+        keys = list(PLACE)
+    else:
+        keys = [k for k in table.columns if not isinstance(row[k], float)]
+    return Question(table.name, " and ".join(f"{k} = {literal(row[k])}" for k in keys))
+
+
+def about_track(table: Table, row: dict[str, Any]) -> Question | None:
+    """The question about the whole track of a row; None if it is in none."""
+    for attribute in table.attributes:
+        if attribute.type == TrackId:
+            (name,) = attribute.columns
+            return Question(table.name, f"{name} = {literal(row[name])}")
+    return None
+
+
+def about_cell(array: Array, variable: str, at: dict[str, int]) -> Question:
+    """The question about one cell, by its coordinates."""
+    values = {d: coordinate(array, d)[at[d]] for d in array.dims}
+    where = " and ".join(f"{d} = {literal(v)}" for d, v in values.items())
+    return Question(array.name, where, (variable,))
+
+
+def about_box(table: Table, step: int, box: list[float]) -> Question:
+    """The question about all points of one step in a rectangle of the map."""
+    left, right, bottom, top = box
+    lon = f"lon between {left:.4f} and {right:.4f}"
+    lat = f"lat between {bottom:.4f} and {top:.4f}"
+    return Question(table.name, f"time_index = {step} and {lat} and {lon}")
+
+
+def literal(value: Any) -> str:
+    """A value as predicates write it.
+
+    >>> literal(np.datetime64("2000-01-01T06:00:00")), literal("it's"), literal(2.5)
+    ("'2000-01-01 06:00:00'", "'it''s'", '2.5')
+    """
+    if isinstance(value, np.datetime64):
+        return f"'{value.astype('datetime64[us]').item()}'"
+    if isinstance(value, bool | int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return repr(float(value))
+    return "'" + str(value).replace("'", "''") + "'"
