@@ -29,6 +29,8 @@ from pipelines.workspace import Workspace
 class Question:
     """What is asked: which rows or cells, about which attributes, and with what guarantee.
 
+    Without `where`, it is about all of them.
+
     >>> Question("tracks", "track = 7").command(Path("W"))
     "whence trace tracks --where 'track = 7' -w W"
     """
@@ -42,12 +44,14 @@ class Question:
         """The command that asks the same."""
         named = [x for a in self.attributes for x in ("--attribute", a)]
         wished = [] if self.want == "exact" else ["--want", self.want]
-        words = ["whence", "trace", self.dataset, "--where", self.where, *named, *wished]
+        which = ["--where", self.where] if self.where else []
+        words = ["whence", "trace", self.dataset, *which, *named, *wished]
         return shlex.join([*words, "-w", str(workspace)])
 
     def python(self, workspace: Path) -> str:
         """The lines of Python that ask the same."""
-        given = [repr(self.dataset), repr(self.where), repr(list(self.attributes)), repr(self.want)]
+        which = self.where or None
+        given = [repr(x) for x in (self.dataset, which, list(self.attributes), self.want)]
         return (
             "from inverses.trace import trace\n"
             "from pipelines.workspace import Workspace\n\n"
@@ -104,7 +108,7 @@ class Asking(param.Parameterized):
             self.param.update(planned=planned, found={}, traced=None, trouble="")
 
     def _planned(self, question: Question) -> Planned:
-        at = select(self.workspace, question.dataset, question.where, question.attributes)
+        at = select(self.workspace, question.dataset, question.where or None, question.attributes)
         found = plan(self.workspace, at, wish(question.want), self.registry)
         return Planned(question, found, prices(found), outline(found))
 

@@ -62,7 +62,7 @@ class State(param.Parameterized):
     @property
     def question(self) -> Question | None:
         """What is asked; None if nothing is."""
-        if not self.dataset or not self.where:
+        if not self.dataset:
             return None
         named = tuple(a for a in self.attributes.split(",") if a)
         return Question(self.dataset, self.where, named, self.want)

@@ -43,7 +43,7 @@ def number(value: Any, unit: str | None = None) -> str:
     """A value with its unit, pressures as meteorologists say them.
 
     >>> number(87100.0, "Pa"), number(3.14159, "m s-1"), number(float("nan"), "Pa")
-    ('871 hPa', '3.14 m s-1', 'missing (NaN)')
+    ('871 hPa', '3.142 m s-1', 'missing (NaN)')
     """
     if not np.isfinite(value):
         return "missing (NaN)"

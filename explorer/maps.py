@@ -1,0 +1,290 @@
+"""The map: a field at one time, the tracks over it, and a card for whatever is clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import panel as pn
+import panel_material_ui as pmui
+
+from explorer import highlight
+from explorer.asking import Asking, Question, Traced
+from explorer.glances import Glances, ranked
+from explorer.picture import PINS, Picture
+from explorer.places import Plane
+from explorer.state import State, about_box, about_cell, about_row, about_track
+from explorer.text import moment, number, place, plain
+from pipelines.arrays import coordinate
+from pipelines.datasets import Array, Table
+
+NOTHING = "Click any point or cell on the map to ask where it came from."
+
+
+@dataclass(frozen=True, slots=True)
+class Clicked:
+    """What lies under a click: the question it stands for, and what there is to say of it."""
+
+    question: Question
+    title: str
+    lines: tuple[str, ...]
+    row: dict[str, Any] | None = None
+
+
+class Map:
+    """The map of one visitor."""
+
+    def __init__(self, state: State, asking: Asking, glances: Glances) -> None:
+        self.state, self.asking, self.glances = state, asking, glances
+        self.picture = Picture(self._tapped, self._boxed)
+        self.card = pmui.Card(
+            title="", visible=False, collapsible=False, width=270, margin=0,
+            styles={"position": "absolute", "z-index": "20", "left": "0", "top": "0"},
+        )  # fmt: skip
+        self._lines = _Lines(None)
+        pane = pn.pane.Bokeh(self.picture.figure, sizing_mode="stretch_both", margin=0)
+        self.view = pn.Column(
+            pane, self.card, sizing_mode="stretch_both", styles={"position": "relative"}, margin=0
+        )
+        state.param.watch(self._shown, ["field", "variable", "time", "points"])
+        state.param.watch(self._lit, ["hop"])
+        asking.param.watch(self._lit, ["planned", "found", "traced", "pinned"])
+        self._shown()
+
+    def _shown(self, *_: Any) -> None:
+        """Draw the chosen step of the chosen field, and the points over it."""
+        array = self.state.array
+        if array is None:
+            return
+        step = min(self.state.time, array.shape[0] - 1)
+        values = self.glances.slice(array, self.state.variable, array.dims[0], step)
+        with pn.io.hold():
+            self.picture.show(Plane.of(array, "lat", "lon"), values, coasts=True)
+            self._points(step)
+            self._lit()
+
+    def _points(self, step: int) -> None:
+        rows = self._rows()
+        if rows is None:
+            return
+        if self._lines.rows is not rows:
+            self._lines = _Lines(rows)
+        now = rows[rows["time_index"] == step]
+        xs, ys = self._lines.alive(step)
+        self.picture.points.data = {"x": _turned(self.picture, now["lon"]), "y": now["lat"]}
+        self.picture.lines.data = {
+            "xs": [_turned(self.picture, x) for x in xs],
+            "ys": list(ys),
+        }
+
+    def _rows(self) -> pd.DataFrame | None:
+        table = self.table
+        return None if table is None else self.glances.points(self.state.workspace, table)
+
+    @property
+    def table(self) -> Table | None:
+        """The table whose rows are the points."""
+        found = self.state.workspace.dataset(self.state.points) if self.state.points else None
+        return found if isinstance(found, Table) else None
+
+    def _lit(self, *_: Any) -> None:
+        """Light up what is known of the answer in the step that is shown."""
+        array, plane = self.state.array, self.picture.plane
+        if array is None or plane is None:
+            return
+        fixed = {array.dims[0]: min(self.state.time, array.shape[0] - 1)}
+        with pn.io.hold():
+            self._light_answer(array, plane, fixed)
+            self._light_pins(array, plane, fixed)
+            self._light_suspects(array, fixed)
+            self._ring()
+
+    def _light_answer(self, array: Array, plane: Plane, fixed: dict[str, int]) -> None:
+        planned, found = self.asking.planned, self.asking.found.get(array.key)
+        outline = planned.outline.get(array.key) if planned else None
+        if (
+            found is None
+            and outline is None
+            and planned
+            and planned.plan.selection.dataset == array
+        ):
+            outline = planned.plan.selection.at
+        nothing: dict[str, Any] = {c: [] for c in ("left", "right", "bottom", "top")}
+        waiting = outline if found is None else None
+        edges = highlight.outlined(waiting, array, fixed, plane) if waiting else nothing
+        self.picture.frame("outline", edges)
+        shown = found if found is not None and self._reaches(array) else None
+        cells = self._verified(shown, fixed, plane)
+        self.picture.light("cells", *cells)
+        maybe = highlight.NONE
+        if shown is not None and outline is not None:
+            maybe = highlight.candidates(outline, array, fixed, plane)
+        self.picture.light("removed", *highlight.without(maybe, cells))
+
+    def _verified(self, found: Any, fixed: dict[str, int], plane: Plane) -> highlight.Cells:
+        if found is None:
+            return highlight.NONE
+        return highlight.verified(found, self.state.variable, fixed, plane)
+
+    def _reaches(self, array: Array) -> bool:
+        """Whether the hops that are shown go back as far as this array."""
+        hops = self.asking.planned.plan.hops if self.asking.planned else ()
+        first = [n for n, hop in enumerate(hops, 1) if hop.source.key == array.key]
+        return not first or self.state.hop >= first[0]
+
+    def _light_pins(self, array: Array, plane: Plane, fixed: dict[str, int]) -> None:
+        rows, columns, colors = [highlight.NONE[0]], [highlight.NONE[1]], []
+        for traced, color in zip(self.asking.pinned, PINS * 10, strict=False):
+            found = traced.answer.found.get(array.key)
+            if found is not None and traced is not self.asking.traced:
+                up, across = self._verified(found, fixed, plane)
+                rows.append(up)
+                columns.append(across)
+                colors += [color] * len(up)
+        self.picture.light("pinned", np.concatenate(rows), np.concatenate(columns), colors)
+
+    def _light_suspects(self, array: Array, fixed: dict[str, int]) -> None:
+        traced: Traced | None = self.asking.traced
+        here = [
+            s.at
+            for s in (traced.suspects if traced else ())
+            if s.dataset == array.name and s.variable == self.state.variable
+            and {"lat", "lon"} <= s.at.keys() and s.at.items() >= fixed.items()
+        ]  # fmt: skip
+        self.picture.light("suspect", [a["lat"] for a in here], [a["lon"] for a in here])
+
+    def _ring(self) -> None:
+        """Draw a ring around each selected point of the step that is shown."""
+        rows, planned = self._rows(), self.asking.planned
+        here: dict[str, Any] = {"x": [], "y": []}
+        if (
+            rows is not None
+            and planned
+            and planned.plan.selection.dataset.name == self.state.points
+        ):
+            spans = planned.plan.selection.at.spans
+            now = spans["time_index"].low == self.state.time
+            lon, lat = spans["lon"].low[now], spans["lat"].low[now]
+            here = {"x": _turned(self.picture, lon), "y": lat}
+        self.picture.here.data = here
+
+    def _tapped(
+        self, x: float, y: float, reach: tuple[float, float], screen: tuple[float, float]
+    ) -> None:
+        clicked = self._near(x, y, reach) or self._cell(x, y)
+        if clicked is not None:
+            self.ask(clicked.question)
+            self._show_card(clicked, screen)
+
+    def ask(self, question: Question) -> None:
+        """Ask about something, with the guarantee that is wished for."""
+        self.state.asked(Question(question.dataset, question.where, question.attributes,
+                                  self.state.want))  # fmt: skip
+        self.asking.ask(self.state.question)  # type: ignore[arg-type]
+
+    def _boxed(self, box: Sequence[float]) -> None:
+        table = self.table
+        if table is not None:
+            self.card.visible = False
+            self.ask(about_box(table, self.state.time, list(box)))
+
+    def _near(self, x: float, y: float, reach: tuple[float, float]) -> Clicked | None:
+        """The point within reach of a click that is nearest to it."""
+        rows, table = self._rows(), self.table
+        if rows is None or table is None:
+            return None
+        now = rows[rows["time_index"] == self.state.time]
+        away = np.hypot(
+            (_turned(self.picture, now["lon"]) - x) / reach[0],
+            (now["lat"].to_numpy() - y) / reach[1],
+        )
+        if not len(away) or away.min() > 1:
+            return None
+        return self.about(table, rows, int(now.index[int(np.argmin(away))]))
+
+    def about(self, table: Table, rows: pd.DataFrame, position: int) -> Clicked:
+        """What there is to say of one row."""
+        row = {str(k): v for k, v in rows.iloc[position].items()}
+        row["time"] = np.datetime64(row["time"]) if "time" in row else None
+        where = f"{place(row['lat'], row['lon'])}, {moment(row['time'])}"
+        title, rank = table.name, ""
+        if "pressure" in rows:
+            title = number(row["pressure"], "Pa")
+            rank = ranked(rows["pressure"].to_numpy(), position)
+        standing = f"{rank} points of {table.name}" if rank else f"a point of {table.name}"
+        return Clicked(about_row(table, row), title, (where, standing), row)
+
+    def _cell(self, x: float, y: float) -> Clicked | None:
+        array, plane = self.state.array, self.picture.plane
+        if array is None or plane is None or (at := plane.cell(x, y)) is None:
+            return None
+        at = {array.dims[0]: min(self.state.time, array.shape[0] - 1), **at}
+        variable = self.state.variable
+        values = self.glances.slice(array, variable, array.dims[0], at[array.dims[0]])
+        value = float(values[at["lat"], at["lon"]])
+        lat, lon, when = (coordinate(array, d)[at[d]] for d in ("lat", "lon", array.dims[0]))
+        numbers = " ".join(f"{d} {i}" for d, i in at.items())
+        where = f"{place(float(lat), float(lon))}, {moment(when)}"
+        title = number(value, array.attribute(variable).unit)
+        standing = ranked(
+            values.ravel(), int(np.ravel_multi_index((at["lat"], at["lon"]), values.shape))
+        )
+        lines = (where, f"{variable} of {array.name}, cell {numbers}", standing)
+        return Clicked(about_cell(array, variable, at), title, tuple(x for x in lines if x))
+
+    def _show_card(self, clicked: Clicked, screen: tuple[float, float]) -> None:
+        across, down = (max(0, int(s)) for s in screen)
+        width = self.picture.figure.inner_width or 900
+        left = across + 16 if across < width - 300 else across - 290
+        look = {**self.card.styles, "left": f"{max(left, 4)}px", "top": f"{max(down - 30, 4)}px"}
+        self.card.param.update(
+            title=clicked.title,
+            objects=[*(plain(x) for x in clicked.lines), *self._buttons(clicked)],
+            styles=look,
+            visible=True,
+        )
+
+    def _buttons(self, clicked: Clicked) -> Iterator[Any]:
+        def button(label: str, act: Callable[[], None], **look: Any) -> Any:
+            made = pmui.Button(label=label, size="small", margin=(4, 4), **look)
+            made.on_click(lambda _: act())
+            return made
+
+        yield button("Trace back", self.trace, variant="contained", icon="history")
+        track = about_track(self.table, clicked.row) if self.table and clicked.row else None
+        if track is not None:
+            yield button("Select the whole track", lambda: self.ask(track), variant="outlined")
+
+    def trace(self) -> None:
+        """Trace what is selected, and put the card away."""
+        self.card.visible = False
+        self.state.traced = True
+        self.asking.trace()
+
+
+class _Lines:
+    """The tracks of a table as lines, cut at the seam, with the steps each one lives."""
+
+    def __init__(self, rows: pd.DataFrame | None) -> None:
+        self.rows = rows
+        self._tracks: list[tuple[int, int, list[Any], list[Any]]] = []
+        if rows is not None and "track" in rows:
+            for _, one in rows.sort_values("time_index").groupby("track"):
+                steps = one["time_index"].to_numpy()
+                cuts = np.flatnonzero(abs(np.diff(one["lon"])) > 180) + 1
+                xs, ys = (np.split(one[c].to_numpy(), cuts) for c in ("lon", "lat"))
+                self._tracks.append((int(steps[0]), int(steps[-1]), xs, ys))
+
+    def alive(self, step: int) -> tuple[list[Any], list[Any]]:
+        """The lines of all tracks that have a point at this step or around it."""
+        now = [t for t in self._tracks if t[0] <= step <= t[1]]
+        return [x for t in now for x in t[2]], [y for t in now for y in t[3]]
+
+
+def _turned(picture: Picture, lon: Any) -> Any:
+    """Longitudes in the turn that a map shows."""
+    west = picture.plane.extent[0] if picture.plane else 0.0
+    return west + (np.asarray(lon, float) - west) % 360
