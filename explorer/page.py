@@ -23,7 +23,6 @@ from explorer.work import Engine, Work
 from inverses.answer import Limits
 from inverses.registry import Registry
 from pipelines.arrays import coordinate
-from pipelines.datasets import Array
 from pipelines.workspace import Workspace
 
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced")
@@ -129,6 +128,7 @@ class Visit:
             sizing_mode="stretch_both",
             dynamic=True,
         )
+        views.param.watch(lambda e: self.series.watch(e.new == 3), "active")
         return pn.Column(views, self._jobs(), sizing_mode="stretch_both", min_height=620)
 
     def _controls(self) -> Any:

@@ -26,6 +26,7 @@ class Series:
     def __init__(self, state: State, glances: Glances) -> None:
         self.state, self.glances = state, glances
         self.at: dict[str, int] | None = None
+        self.watched = False
         self.told = plain(ASK)
         self.view = pn.Column(self.told, sizing_mode="stretch_both")
         state.param.watch(self._drawn, ["time", "field", "variable"])
@@ -35,10 +36,16 @@ class Series:
         self.at = {d: i for d, i in at.items() if d in ("lat", "lon")}
         self._drawn()
 
+    def watch(self, watched: bool) -> None:
+        """Draw only while somebody looks."""
+        self.watched = watched
+        self._drawn()
+
     def _drawn(self, *_: Any) -> None:
         array = self.state.array
-        if array is None or self.at is None or set(self.at) != set(array.dims[1:]):
+        if not self.watched or array is None or set(self.at or ()) != set(array.dims[1:]):
             return
+        assert self.at is not None
         variable, now = self.state.variable, min(self.state.time, array.shape[0] - 1)
         when, values = self.glances.series(array, variable, self.at, now)
         times = when if when.dtype.kind == "M" else np.arange(len(when))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -23,10 +24,32 @@ def plain(text: str, **look: str) -> pn.pane.HTML:
     return pn.pane.HTML(escape(text), styles=look, margin=(2, 0), sizing_mode="stretch_width")
 
 
+STYLES = {
+    "strong": "font-weight:600;margin:6px 0 2px",
+    "line": "margin:2px 0",
+    "faint": "opacity:0.75;font-size:13px;margin:2px 0",
+    "warn": "border-left:4px solid #E69F00;padding:4px 8px;margin:4px 0",
+    "error": "border-left:4px solid #D55E00;padding:4px 8px;margin:4px 0",
+    "code": "white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px;margin:2px 0",
+}
+
+
+def prose(lines: Iterable[tuple[str, str]]) -> str:
+    """Lines of text from anywhere as HTML, each in a style of ours and otherwise as it is.
+
+    >>> prose([("faint", "1 < 2")])
+    '<p style="opacity:0.75;font-size:13px;margin:2px 0">1 &lt; 2</p>'
+    """
+    tags = {"code": "pre"}
+    return "".join(
+        f'<{tags.get(look, "p")} style="{STYLES[look]}">{escape(text)}</{tags.get(look, "p")}>'
+        for look, text in lines
+    )
+
+
 def code(text: str) -> pn.pane.HTML:
-    """Lines to copy, in a frame, as they are."""
-    look = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px;margin:0"
-    return pn.pane.HTML(f'<pre style="{look}">{escape(text)}</pre>', sizing_mode="stretch_width")
+    """Lines to copy, as they are."""
+    return pn.pane.HTML(prose([("code", text)]), sizing_mode="stretch_width")
 
 
 def badge(guarantee: Guarantee) -> str:

@@ -10,164 +10,174 @@ import panel_material_ui as pmui
 
 from explorer.asking import Asking, Planned, Traced
 from explorer.state import WISHES, State
-from explorer.suspects import Suspect
-from explorer.text import badge, code, meaning, plain
+from explorer.text import badge, meaning, prose
 from inverses import words
 from inverses.answer import Found
+from inverses.guarantees import names
 from inverses.planner import Hop
-from inverses.words import price_in_words, size
 from pipelines.datasets import Array
 
 EMPTY = (
     "Click any point, row or cell to ask where it came from. A dashed frame shows at once where "
     "the answer must lie; Trace back finds the exact cells."
 )
-STRONG = {"font-weight": "600"}
-FAINT = {"opacity": "0.75", "font-size": "13px"}
+Lines = Iterator[tuple[str, str]]
 
 
 class Why:
     """The panel that explains what is asked and what was found."""
 
     def __init__(self, state: State, asking: Asking, trace: Callable[[], None]) -> None:
-        self.state, self.asking, self._trace = state, asking, trace
-        self.view = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
+        self.state, self.asking = state, asking
+        self.head, self.body, self.pins = (_text() for _ in range(3))
         self.wish = pmui.RadioButtonGroup(
             label="Guarantee wished for", options=list(WISHES), value=state.want, size="small",
             margin=(6, 0),
         )  # fmt: skip
-        self.wish.param.watch(self._wished, "value")
-        asking.param.watch(self._told, ["planned", "traced", "found", "trouble", "pinned"])
+        self.go = _button("Trace back", trace, variant="contained", icon="history")
+        self.look = _button("Show what to look at first", self._look, icon="visibility")
+        self.tighten = _button("Tighten", self._tighten, icon="filter_alt")
+        self.pin = _button("Pin this answer", asking.pin, icon="push_pin")
+        self.unpin = _button("Let go of all pins", lambda: setattr(asking, "pinned", []))
+        buttons = pmui.FlexBox(self.go, self.look, self.tighten, self.pin)
+        self.view = pn.Column(
+            self.head, self.wish, buttons, self.body, self.pins, self.unpin,
+            sizing_mode="stretch_width", margin=(0, 8),
+        )  # fmt: skip
+        self.wish.param.watch(lambda event: self._wished(event.new), "value")
+        asking.param.watch(self._told, ["planned", "traced", "trouble", "pinned"])
         self._told()
 
-    def _wished(self, event: Any) -> None:
-        if event.new != self.state.want:
-            self.state.param.update(want=event.new, traced=False)
-            self.asking.wished(event.new)
+    def _wished(self, want: str) -> None:
+        if want != self.state.want:
+            self.state.param.update(want=want, traced=False)
+            self.asking.wished(want)
 
     def _told(self, *_: Any) -> None:
-        self.wish.value = self.state.want
-        self.view.objects = list(self._lines())
+        planned, traced = self.asking.planned, self.asking.traced
+        with pn.io.hold():
+            self.head.object = prose(self._summary())
+            self.body.object = prose(self._details())
+            self.pins.object = prose(self._pinned())
+            self.wish.param.update(value=self.state.want, visible=planned is not None)
+            self.go.visible = planned is not None and traced is None
+            self.look.visible = bool(traced and traced.suspects)
+            self.pin.visible = traced is not None and traced not in self.asking.pinned
+            self.unpin.visible = bool(self.asking.pinned)
+            self._offer()
 
-    def _lines(self) -> Iterator[Any]:
+    def _summary(self) -> Lines:
+        planned, traced = self.asking.planned, self.asking.traced
         if self.asking.trouble:
-            yield pmui.Alert(plain(self.asking.trouble), severity="error", margin=(4, 0))
-        if self.asking.traced is not None:
-            yield from self._answer(self.asking.traced)
-        elif self.asking.planned is not None:
-            yield from self._plan(self.asking.planned)
-        elif not self.asking.trouble:
-            yield plain(EMPTY)
-        yield from self._pins()
-
-    def _plan(self, planned: Planned) -> Iterator[Any]:
-        yield from _unmet(planned)
-        yield plain(words.selected(planned.plan), **STRONG)
-        yield self.wish
-        yield plain(f"Promised: {badge(planned.plan.guarantee)}, "
-                    f"{meaning(planned.plan.guarantee)}.")  # fmt: skip
-        for step in words.steps(planned.prices):
-            told = [step.hop, step.level, step.does]
-            named = f" by {step.functions}" if step.functions else ""
-            yield plain(f"{', '.join(told)}{named}. {step.guarantee} {step.reads}", **FAINT)
-        yield plain(f"Price: {price_in_words(planned.prices)}", **STRONG)
-        yield _button("Trace back", self._trace, variant="contained", icon="history")
-
-    def _answer(self, traced: Traced) -> Iterator[Any]:
-        planned, answer = traced.planned, traced.answer
-        yield from _unmet(planned)
-        for name, found in answer.lineage.items():
-            yield plain(_sentence(found), **STRONG)
-            held = answer.guarantee(name)
-            yield plain(f"{badge(held)}: {meaning(held)}")
-        yield from self._suspects(traced)
-        yield self.wish
-        yield from self._tighten(planned)
-        for number, hop in enumerate(planned.plan.hops, 1):
-            yield from self._hop(traced, number, hop)
-        seconds = answer.seconds["total"]
-        jobs = answer.spark["jobs"]
-        yield plain(f"{seconds:.2f} s, {jobs} Spark jobs on {answer.spark['master']}", **FAINT)
-        yield _button("Pin this answer", self.asking.pin, icon="push_pin", variant="outlined")
-        workspace = self.asking.workspace.path
-        yield pmui.Accordion(
-            ("Copy as a command", code(traced.question.command(workspace))),
-            ("Copy as Python", code(traced.question.python(workspace))),
-        )
-
-    def _suspects(self, traced: Traced) -> Iterator[Any]:
-        if not traced.suspects:
-            yield plain("No contributing value stands out against its surroundings.", **FAINT)
+            yield "error", self.asking.trouble
+        if planned is None:
+            yield "line", EMPTY
             return
-        lines: list[Any] = [plain("Look here first", **STRONG)]
-        for suspect in traced.suspects:
-            where = ", ".join(f"{d} {i}" for d, i in suspect.at.items())
-            lines.append(plain(f"{suspect.variable} at {where}: {suspect.why}"))
-            lines.append(_button("Show in view", lambda s=suspect: self._look_at(s)))  # type: ignore[misc]
-        yield pmui.Alert(*lines, severity="warning", margin=(4, 0))
+        if planned.plan.unmet:
+            yield "warn", words.unmet(planned.plan)
+        if traced is None:
+            yield "strong", words.selected(planned.plan)
+            held = planned.plan.guarantee
+            yield "line", f"Promised: {badge(held)}, {meaning(held)}."
+        else:
+            yield from _found(traced)
+            yield from _suspicions(traced)
 
-    def _look_at(self, suspect: Suspect) -> None:
-        """Bring the step and the variable of a suspect into view."""
+    def _details(self) -> Lines:
+        planned, traced = self.asking.planned, self.asking.traced
+        if traced is not None:
+            yield from _hops(traced)
+            yield "strong", "The same as a command"
+            yield "code", traced.question.command(self.asking.workspace.path)
+            yield "strong", "The same in Python"
+            yield "code", traced.question.python(self.asking.workspace.path)
+        elif planned is not None:
+            yield from _plan(planned)
+
+    def _pinned(self) -> Lines:
+        if self.asking.pinned:
+            yield "strong", "Pinned"
+        for traced in self.asking.pinned:
+            yield "line", f"{traced.question.dataset}: {traced.question.where}"
+            for found in traced.answer.lineage.values():
+                yield "faint", _sentence(found)
+
+    def _look(self) -> None:
+        """Bring the step and the variable of the first suspect into view."""
+        suspect = self.asking.traced.suspects[0]
         array = self.asking.workspace.dataset(suspect.dataset)
         assert isinstance(array, Array)
         self.state.param.update(
             field=suspect.dataset, variable=suspect.variable, time=suspect.at[array.dims[0]]
         )
 
-    def _tighten(self, planned: Planned) -> Iterator[Any]:
-        """Offer another guarantee where this one leaves something out, with its price."""
-        held = {p.name for p in planned.plan.guarantee}
-        for want in ("complete", "pure"):
-            if want not in held and planned.question.want != want:
-                label = f"Ask for {want} instead"
-                yield _button(label, lambda w=want: self._ask_again(w), variant="outlined")  # type: ignore[misc]
+    def _offer(self) -> None:
+        """Offer what an answer lacks, if asking for that alone would get it."""
+        want = self._missing()
+        self.tighten.visible = bool(want)
+        self.tighten.label = f"Ask for {want} instead: see its price" if want else ""
 
-    def _ask_again(self, want: str) -> None:
-        self.state.param.update(want=want, traced=False)
-        self.asking.wished(want)
+    def _missing(self) -> str:
+        planned = self.asking.planned
+        if planned is None or not planned.plan.unmet:
+            return ""
+        lacking = [n for n in names(planned.plan.unmet) if n != planned.question.want]
+        return next((n for n in lacking if n in WISHES), "")
 
-    def _hop(self, traced: Traced, number: int, hop: Hop) -> Iterator[Any]:
-        found = traced.answer.found.get(hop.source.key)
-        params = ", ".join(f"{k} = {v}" for k, v in hop.box.params().items())
-        yield plain(f"{number}. {hop.image.name} → {hop.source.name} ({hop.box.name})", **STRONG)
-        yield plain(f"{badge(hop.guarantee)}; {_counted(traced, hop)}")
-        yield plain(f"Contributed: {hop.box.contributed}", **FAINT)
+    def _tighten(self) -> None:
+        if want := self._missing():
+            self._wished(want)
+
+
+def _plan(planned: Planned) -> Lines:
+    for step in words.steps(planned.prices):
+        named = f" by {step.functions}" if step.functions else ""
+        held = f" {step.guarantee}." if step.guarantee else ""
+        reads = f" Reads {step.reads}." if step.reads else ""
+        yield "faint", f"{step.hop}, {step.level} level: {step.does}{named}.{held}{reads}"
+    yield "strong", f"Price: {words.price_in_words(planned.prices)}"
+
+
+def _found(traced: Traced) -> Lines:
+    """What was found, sources first."""
+    for name, found in reversed(traced.answer.lineage.items()):
+        held = traced.answer.guarantee(name)
+        yield "strong", _sentence(found)
+        yield "line", f"{badge(held)}: {meaning(held)}."
+
+
+def _suspicions(traced: Traced) -> Lines:
+    if not traced.suspects:
+        yield "faint", "No contributing value stands out against its surroundings."
+    for number, suspect in enumerate(traced.suspects):
+        where = ", ".join(f"{d} {i}" for d, i in suspect.at.items())
+        first = "Look here first: " if number == 0 else ""
+        yield "warn", f"{first}{suspect.variable} at {where}: {suspect.why}"
+
+
+def _hops(traced: Traced) -> Lines:
+    for number, hop in enumerate(traced.planned.plan.hops, 1):
+        yield "strong", f"{number}. {hop.image.name} → {hop.source.name}, by {hop.box.name}"
+        yield "line", f"{badge(hop.guarantee)}; {_counted(traced, hop)}"
+        yield "faint", f"What contributed means here: {hop.box.contributed}"
         for level in hop.levels:
             used = dict.fromkeys(r for i in level.inversions for r in (*i.weak, *i.verify))
             said = " ".join(f"{r.name}: {_first_line(r)}" for r in used)
-            yield plain(f"{level.name} level. {said}", **FAINT)
-        if params:
-            yield plain(f"Parameters: {params}", **FAINT)
-        if found is not None:
-            yield plain(f"Read {found.chunks_read} chunks, {size(found.bytes_read)}", **FAINT)
-        yield _button("Show in view", lambda: self.state.param.update(hop=number))
-
-    def _pins(self) -> Iterator[Any]:
-        if self.asking.pinned:
-            yield plain("Pinned", **STRONG)
-        for traced in self.asking.pinned:
-            counts = "; ".join(_sentence(f) for f in traced.answer.lineage.values())
-            yield plain(f"{traced.question.dataset}: {traced.question.where}. {counts}", **FAINT)
-            yield pn.Row(
-                _button("Ask again", lambda t=traced: self._again(t)),  # type: ignore[misc]
-                _button("Unpin", lambda t=traced: self.asking.unpin(t)),  # type: ignore[misc]
-            )
-
-    def _again(self, traced: Traced) -> None:
-        self.state.asked(traced.question)
-        self.asking.ask(traced.question)
-
-
-def _unmet(planned: Planned) -> Iterator[Any]:
-    if planned.plan.unmet:
-        yield pmui.Alert(plain(words.unmet(planned.plan)), severity="warning", margin=(4, 0))
+            yield "faint", f"{level.name} level. {said}"
+        params = ", ".join(f"{k} = {v}" for k, v in hop.box.params().items())
+        yield "faint", f"Parameters: {params or 'none'}"
+    answer = traced.answer
+    jobs, master = answer.spark["jobs"], answer.spark["master"]
+    yield "faint", f"{answer.seconds['total']:.2f} s, {jobs} Spark jobs on {master}"
 
 
 def _counted(traced: Traced, hop: Hop) -> str:
-    """How many went into a hop and how many came out."""
+    """How many went into a hop and how many came out, and what was read for it."""
     ends = [traced.answer.found.get(d.key) for d in (hop.image, hop.source)]
-    told = [_many(f) if f else "?" for f in ends]
-    return f"from {told[0]} to {told[1]}"
+    before, after = (_many(f) if f else "?" for f in ends)
+    found = ends[1]
+    read = f"; read {found.chunks_read} chunks, {words.size(found.bytes_read)}" if found else ""
+    return f"from {before} to {after}{read}"
 
 
 def _many(found: Found) -> str:
@@ -185,7 +195,12 @@ def _first_line(registration: Any) -> str:
     return (registration.function.__doc__ or "").strip().split("\n")[0]
 
 
+def _text() -> Any:
+    return pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
+
+
 def _button(label: str, act: Callable[[], Any], **look: Any) -> Any:
-    made = pmui.Button(label=label, size="small", margin=(4, 4, 4, 0), **look)
+    shown = {"variant": "outlined", **look}
+    made = pmui.Button(label=label, size="small", margin=(4, 6, 4, 0), visible=False, **shown)
     made.on_click(lambda _: act())
     return made
