@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"whence {version('whence')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_demo(commands)
+    _add_serve(commands)
     _add_run(commands)
     _add_question(commands, "trace", "find the cells behind some rows")
     _add_question(commands, "plan", "show what a trace would do; runs nothing")
@@ -126,11 +127,26 @@ def _json_option(parser: Any) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    parser = _command(commands, "demo", "simulate weather, track its cyclones, trace the strangest")
+    parser = _command(commands, "demo", "simulate weather, track its cyclones, explore them")
     _workspace_option(parser, "whence-demo")
     parser.add_argument("--no-serve", action="store_true", help="make the workspace and stop")
-    parser.add_argument("--port", type=int, help="for the explorer, once there is one")
+    _port_option(parser)
     _spark_option(parser)
+
+
+def _add_serve(commands: Any) -> None:
+    parser = _command(commands, "serve", "explore a workspace in the browser")
+    _workspace_option(parser)
+    _port_option(parser)
+    parser.add_argument(
+        "--readers-only", action="store_true", help="nobody may change or run pipelines"
+    )
+    _boxes_option(parser)
+    _spark_option(parser)
+
+
+def _port_option(parser: Any) -> None:
+    parser.add_argument("--port", type=_count, metavar="N", help="any free one unless given")
 
 
 def _add_run(commands: Any) -> None:

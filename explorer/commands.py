@@ -48,14 +48,36 @@ def _progress() -> Iterator[Progress]:
 
 
 def _demo(asked: argparse.Namespace) -> None:
-    with _published(asked) as (workspace, spark, progress):
-        answer, where = demo(workspace, spark, progress)
-    print(f"The demo is in {asked.workspace}: {', '.join(workspace.names())}.")
-    if not asked.no_serve:
-        print("\nThe deepest point of all tracks cannot be right. Where did it come from?")
-        command = f'whence trace tracks --where "{where}" -w {asked.workspace}'
-        print(f"\n  $ {command}\n")
-        _print_answer(words.told(answer))
+    if asked.no_serve:
+        with _published(asked) as (workspace, spark, progress):
+            demo(workspace, spark, progress)
+        print(f"The demo is in {asked.workspace}: {', '.join(workspace.names())}.")
+        return
+    workspace = Workspace.create(asked.workspace)
+    _explore(asked, workspace, Registry.of(), lambda spark, told: demo(workspace, spark, told))
+
+
+def _serve(asked: argparse.Namespace) -> None:
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    _explore(asked, workspace, registry, lambda spark, told: None, not asked.readers_only)
+
+
+def _explore(
+    asked: argparse.Namespace,
+    workspace: Workspace,
+    registry: Registry,
+    first: Callable[[SparkSession, Progress], object],
+    author: bool = True,
+) -> None:
+    """Serve the explorer, which is loaded only now: other commands start faster without it."""
+    from explorer.serving import serving
+    from explorer.work import Engine
+
+    def said(url: str) -> None:
+        print(f"Whence explores {asked.workspace} at {url}\nCtrl-C stops it.", flush=True)
+
+    with suppress(KeyboardInterrupt):
+        serving(workspace, registry, Engine(asked.master or LOCAL, first), asked.port, author, said)
 
 
 def _run(asked: argparse.Namespace) -> None:
@@ -230,6 +252,7 @@ def _box_json(registry: Registry, name: str) -> dict[str, Any]:
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "demo": _demo,
+    "serve": _serve,
     "run": _run,
     "trace": _trace,
     "plan": _plan,

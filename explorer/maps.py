@@ -54,6 +54,10 @@ class Map:
         asking.param.watch(self._lit, ["planned", "found", "traced", "pinned"])
         self._shown()
 
+    def refresh(self) -> None:
+        """Follow what was published since."""
+        self._shown()
+
     def _shown(self, *_: Any) -> None:
         """Draw the chosen step of the chosen field, and the points over it."""
         array = self.state.array

@@ -10,19 +10,19 @@ import panel as pn
 import panel_material_ui as pmui
 
 from explorer.asking import Asking, Question
+from explorer.bars import Controls, Jobs
 from explorer.exporting import Exporting
 from explorer.gate import Gate, Parcels
 from explorer.glances import Glances
 from explorer.maps import Clicked, Map
 from explorer.rows import Rows
 from explorer.series import Series, Slices
-from explorer.state import State, is_field
-from explorer.text import moment, plain
+from explorer.state import State
+from explorer.text import plain
 from explorer.why import Why
 from explorer.work import Engine, Work
 from inverses.answer import Limits
 from inverses.registry import Registry
-from pipelines.arrays import coordinate
 from pipelines.workspace import Workspace
 
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced")
@@ -68,9 +68,16 @@ class Visit:
         self.series = Series(self.state, server.glances)
         self.slices = Slices(self.state, server.glances, self._asked)
         self.exporting = Exporting(self.asking, self.work, server.parcels)
+        self.controls = Controls(self.state)
+        self.jobs = Jobs(self.state, self.work, server.engine)
+        self.looks = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
+        self._versions: list[tuple[str, str]] = []
         self.asking.param.watch(self._followed, ["planned", "traced"])
         self.view = self._page()
         self._addressed()
+        self._refreshed()
+        if document is not None:
+            pn.state.add_periodic_callback(self._refreshed, period=1000)
 
     def _asked(self, question: Question) -> None:
         self.map.card.visible = False
@@ -79,7 +86,7 @@ class Visit:
     def _page(self) -> Any:
         return pmui.Page(  # type: ignore[attr-defined]
             title=f"Whence: {self.server.workspace.path.name}",
-            sidebar=[self._sidebar()],
+            sidebar=[self.looks],
             main=[self._main()],
             contextbar=[self._contextbar()],
             contextbar_open=True,
@@ -89,10 +96,20 @@ class Visit:
             busy_indicator=None,
         )
 
-    def _sidebar(self) -> Any:
-        looks = [plain("Worth a look", **{"font-weight": "600"})]
-        looks += [self._look(c) for c in self._worth_a_look()]
-        return pn.Column(*looks, sizing_mode="stretch_width", margin=(0, 8))
+    def _refreshed(self) -> None:
+        """Follow what runs publish while the page is open."""
+        self.jobs.shown()
+        now = [d.key for d in self.server.workspace.datasets()]
+        if now == self._versions:
+            return
+        self._versions = now
+        self.state.reset()
+        self.controls.follow()
+        self.rows.refresh()
+        self.slices.refresh()
+        self.map.refresh()
+        named = plain("Worth a look", **{"font-weight": "600"})
+        self.looks.objects = [named, *(self._look(c) for c in self._worth_a_look())]
 
     def _worth_a_look(self) -> Iterator[Clicked]:
         """The points at the ends of what the table on the map says."""
@@ -121,7 +138,7 @@ class Visit:
 
     def _main(self) -> Any:
         views = pmui.Tabs(
-            ("Map", pn.Column(self._controls(), self.map.view, sizing_mode="stretch_both")),
+            ("Map", pn.Column(self.controls.view, self.map.view, sizing_mode="stretch_both")),
             ("Table", self.rows.view),
             ("Slices", self.slices.view),
             ("Time series", self.series.view),
@@ -129,60 +146,7 @@ class Visit:
             dynamic=True,
         )
         views.param.watch(lambda e: self.series.watch(e.new == 3), "active")
-        return pn.Column(views, self._jobs(), sizing_mode="stretch_both", min_height=620)
-
-    def _controls(self) -> Any:
-        array = self.state.array
-        steps = (array.shape[0] if array else 1) - 1
-        fields = [d.name for d in self.server.workspace.datasets() if is_field(d)]
-        field = pmui.Select.from_param(
-            self.state.param.field, label="Field", options=fields, width=140, size="small"
-        )
-        variable = pmui.Select.from_param(
-            self.state.param.variable, label="Variable", width=120, size="small",
-            options=array.variables if array else [],
-        )  # fmt: skip
-        player = pmui.Player(
-            label="Step", start=0, end=max(steps, 1), value=self.state.time, interval=350,
-            variant="minimal", loop_policy="once", sizing_mode="stretch_width",
-        )  # fmt: skip
-        player.param.watch(lambda e: setattr(self.state, "time", e.new), "value")
-        self.state.param.watch(lambda e: setattr(player, "value", e.new), "time")
-        when = plain("", **{"min-width": "150px"})
-
-        def told(*_: Any) -> None:
-            if (array := self.state.array) is not None:
-                step = min(self.state.time, array.shape[0] - 1)
-                when.object = moment(coordinate(array, array.dims[0])[step])
-
-        self.state.param.watch(told, ["time", "field"])
-        told()
-        return pn.Row(field, variable, player, when, sizing_mode="stretch_width")
-
-    def _jobs(self) -> Any:
-        """What is being done, how far it is, and how to stop it."""
-        told = plain("")
-        bar = pmui.LinearProgress(value=0, visible=False, sizing_mode="stretch_width")
-        cancel = pmui.Button(label="Cancel", size="small", disabled=True, icon="stop")
-        cancel.on_click(lambda _: self.work.cancel())
-        hop = pmui.IntSlider(label="Hops back", start=0, end=1, value=0, width=200)
-        hop.param.watch(lambda e: setattr(self.state, "hop", e.new), "value")
-        self.state.param.watch(lambda e: setattr(hop, "value", e.new), "hop")
-        self._hop_slider = hop
-
-        def shown(*_: Any) -> None:
-            work = self.work
-            known = f"{work.done} of {work.total} tasks" if work.total else ""
-            told.object = f"{work.label}: {known}" if work.busy else self.server.engine.state
-            bar.visible = work.busy
-            bar.value = int(100 * work.done / work.total) if work.total else -1
-            cancel.disabled = not work.busy
-
-        self.work.param.watch(shown, ["busy", "label", "done", "total"])
-        shown()
-        if pn.state.curdoc is not None:
-            pn.state.add_periodic_callback(shown, period=1000)
-        return pn.Row(hop, told, bar, cancel, sizing_mode="stretch_width")
+        return pn.Column(views, self.jobs.view, sizing_mode="stretch_both", min_height=620)
 
     def _contextbar(self) -> Any:
         return pmui.Tabs(
@@ -193,7 +157,7 @@ class Visit:
         """Follow what is asked: hops to show, and the place over time."""
         planned = self.asking.planned
         hops = len(planned.plan.hops) if planned else 0
-        self._hop_slider.end = max(hops, 1)
+        self.jobs.hop.end = max(hops, 1)
         self.state.hop = hops
         if planned and len(planned.plan.selection) == 1:
             at = planned.plan.selection.at.spans

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pipelines.errors import Cancelled, WhenceError
 from pipelines.spark import LOCAL, Progress, session, warm
 
+READY = "Spark is ready"
 Result = TypeVar("Result")
 Later = Callable[[Callable[[], object]], None]
 
@@ -20,8 +21,12 @@ Later = Callable[[Callable[[], object]], None]
 class Engine:
     """The Spark that all visitors share, started and warmed in the background."""
 
-    def __init__(self, master: str = LOCAL) -> None:
-        self.master = master
+    def __init__(
+        self,
+        master: str = LOCAL,
+        first: Callable[[SparkSession, Progress], object] = lambda spark, progress: None,
+    ) -> None:
+        self.master, self._first = master, first
         self.state = "Spark has not been asked for yet"
         self._alone = threading.Lock()
         self._warm: SparkSession | None = None
@@ -39,16 +44,20 @@ class Engine:
                 self.state = "Spark is warming its workers"
                 warm(running, "inverses.trace")
                 self._warm = running
-            self.state = "Spark is ready"
+            self.state = READY
             return running
 
     @property
     def ready(self) -> bool:
-        return self.state == "Spark is ready"
+        return self.state == READY
 
     def _started(self) -> None:
+        def progress(label: str, done: int, total: int) -> None:
+            self.state = f"making {label}: {done} of {total} tasks"
+
         try:
-            self.spark()
+            self._first(self.spark(), progress)
+            self.state = READY
         except WhenceError as error:
             self.state = str(error)
 

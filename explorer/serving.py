@@ -1,0 +1,58 @@
+"""Serving the explorer to this machine, until somebody presses Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+import holoviews as hv
+import panel as pn
+
+from explorer.gate import Gate, serve
+from explorer.page import Server
+from explorer.work import Engine
+from inverses.registry import Registry
+from pipelines.errors import Failed
+from pipelines.workspace import Workspace
+
+
+def serving(
+    workspace: Workspace,
+    registry: Registry,
+    engine: Engine,
+    port: int | None,
+    author: bool,
+    said: Callable[[str], None],
+) -> None:
+    """Open the explorer on a workspace, say where it is, and serve it until interrupted."""
+    gate = Gate(free_port(port))
+    server = Server(workspace, registry, engine, gate, author)
+    engine.start()
+    thread = start(server)
+    said(gate.url)
+    try:
+        threading.Event().wait()
+    finally:
+        thread.stop()
+
+
+def start(server: Server) -> pn.io.threads.StoppableThread:
+    """Serve in a thread; the page is up before Spark is."""
+    pn.extension("tabulator", notifications=True, reconnect=True)
+    hv.extension("bokeh", logo=False)
+    thread: pn.io.threads.StoppableThread = serve(
+        server.page, server.gate, server.parcels, threaded=True, verbose=False
+    )
+    return thread
+
+
+def free_port(wanted: int | None) -> int:
+    """The port that is wanted, or any that is free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted or 0))
+        except (OSError, OverflowError):
+            raise Failed(f"port {wanted} cannot be had; give another with --port") from None
+        return int(probe.getsockname()[1])
