@@ -59,6 +59,9 @@ class Jobs:
     def __init__(self, state: State, work: Work, engine: Engine) -> None:
         self.work, self.engine = work, engine
         self.hop = pmui.IntSlider(label="Hops back", start=0, end=1, value=0, width=180)
+        self.level = pmui.RadioButtonGroup.from_param(
+            state.param.level, label="Level", size="small", margin=(10, 10)
+        )
         self.told = plain("", **{"padding-top": "12px"})
         self.bar = pmui.LinearProgress(
             value=0, visible=False, variant="determinate", width=160, margin=(20, 10)
@@ -69,7 +72,13 @@ class Jobs:
         state.param.watch(lambda e: self.hop.param.update(value=e.new), "hop")
         work.param.watch(lambda *_: self.shown(), ["busy", "label", "done", "total"])
         self.view = pn.Row(
-            self.hop, self.told, self.bar, self.cancel, sizing_mode="stretch_width", height=64
+            self.hop,
+            self.level,
+            self.told,
+            self.bar,
+            self.cancel,
+            sizing_mode="stretch_width",
+            height=64,
         )
         self.shown()
 

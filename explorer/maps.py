@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from explorer.state import State, about_box, about_cell, about_row, about_track
 from explorer.text import moment, number, place, plain
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Table
+from pipelines.tables import column
 
-NOTHING = "Click any point or cell on the map to ask where it came from."
+EDGES: dict[str, Any] = {"left": [], "right": [], "bottom": [], "top": []}
+SOON = 4 * 2**20  # bytes of a chunk that is read while the page waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Map:
             pane, self.card, sizing_mode="stretch_both", styles={"position": "relative"}, margin=0
         )
         state.param.watch(self._shown, ["field", "variable", "time", "points"])
-        state.param.watch(self._lit, ["hop"])
+        state.param.watch(self._lit, ["hop", "level"])
         asking.param.watch(self._lit, ["planned", "found", "traced", "pinned"])
         self._shown()
 
@@ -64,11 +67,26 @@ class Map:
         if array is None:
             return
         step = min(self.state.time, array.shape[0] - 1)
-        values = self.glances.slice(array, self.state.variable, array.dims[0], step)
-        with pn.io.hold():
-            self.picture.show(Plane.of(array, "lat", "lon"), values, coasts=True)
-            self._points(step)
-            self._lit()
+        variable, record = self.state.variable, array.dims[0]
+        if variable not in array.variables:
+            return
+
+        def read() -> Any:
+            return self.glances.slice(array, variable, record, step)
+
+        def draw(values: Any) -> None:
+            if (self.state.field, self.state.variable, self.state.time) != wanted:
+                return
+            with pn.io.hold():
+                self.picture.show(Plane.of(array, "lat", "lon"), values, coasts=True)
+                self._points(step)
+                self._lit()
+
+        wanted = (self.state.field, variable, self.state.time)
+        if prod(array.chunks) * array.itemsize <= SOON:
+            draw(read())
+        else:
+            self.asking.work.aside(read, draw)
 
     def _points(self, step: int) -> None:
         rows = self._rows()
@@ -107,26 +125,37 @@ class Map:
             self._ring()
 
     def _light_answer(self, array: Array, plane: Plane, fixed: dict[str, int]) -> None:
-        planned, found = self.asking.planned, self.asking.found.get(array.key)
-        outline = planned.outline.get(array.key) if planned else None
-        if (
-            found is None
-            and outline is None
-            and planned
-            and planned.plan.selection.dataset == array
-        ):
-            outline = planned.plan.selection.at
-        nothing: dict[str, Any] = {c: [] for c in ("left", "right", "bottom", "top")}
+        found, outline = self.asking.found.get(array.key), self._outline(array)
         waiting = outline if found is None else None
-        edges = highlight.outlined(waiting, array, fixed, plane) if waiting else nothing
-        self.picture.frame("outline", edges)
         shown = found if found is not None and self._reaches(array) else None
         cells = self._verified(shown, fixed, plane)
-        self.picture.light("cells", *cells)
+        if shown is not None and self.state.level == "tuple":
+            self._frame_step(shown, fixed, plane)
+            waiting, cells, outline = None, highlight.NONE, None
+        else:
+            edges = highlight.outlined(waiting, array, fixed, plane) if waiting else EDGES
+            self.picture.frame("outline", edges)
+        fine = self.state.level == "cell"
+        self.picture.light("cells", *(cells if fine else highlight.NONE))
         maybe = highlight.NONE
-        if shown is not None and outline is not None:
+        if shown is not None and outline is not None and fine:
             maybe = highlight.candidates(outline, array, fixed, plane)
         self.picture.light("removed", *highlight.without(maybe, cells))
+
+    def _outline(self, array: Array) -> Any:
+        """Where the weak inverses say that an answer in this array lies."""
+        planned = self.asking.planned
+        if planned is None:
+            return None
+        selection = planned.plan.selection
+        return planned.outline.get(array.key, selection.at if selection.dataset == array else None)
+
+    def _frame_step(self, found: Any, fixed: dict[str, int], plane: Plane) -> None:
+        """Frame the whole step, if anything in it contributed."""
+        (dim, step), *_ = fixed.items()
+        here = bool((column(found.rows, dim) == step).any())
+        ends = dict(zip(EDGES, ([e] for e in plane.extent), strict=True))
+        self.picture.frame("outline", ends if here else EDGES)
 
     def _verified(self, found: Any, fixed: dict[str, int], plane: Plane) -> highlight.Cells:
         if found is None:

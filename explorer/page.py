@@ -11,6 +11,8 @@ import panel_material_ui as pmui
 
 from explorer.asking import Asking, Question
 from explorer.bars import Controls, Jobs
+from explorer.data import Data
+from explorer.escape import Escape
 from explorer.exporting import Exporting
 from explorer.gate import Gate, Parcels
 from explorer.glances import Glances
@@ -68,6 +70,9 @@ class Visit:
         self.series = Series(self.state, server.glances)
         self.slices = Slices(self.state, server.glances, self._asked)
         self.exporting = Exporting(self.asking, self.work, server.parcels)
+        self.data = Data(self.asking)
+        self.escape = Escape()  # type: ignore[no-untyped-call]
+        self.escape.param.watch(lambda *_: self._cleared(), "escaped")
         self.controls = Controls(self.state)
         self.jobs = Jobs(self.state, self.work, server.engine)
         self.looks = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
@@ -82,6 +87,12 @@ class Visit:
     def _asked(self, question: Question) -> None:
         self.map.card.visible = False
         self.map.ask(question)
+
+    def _cleared(self) -> None:
+        """Let go of the selection; what is pinned stays."""
+        self.map.card.visible = False
+        self.state.asked(None)
+        self.asking.clear()
 
     def _page(self) -> Any:
         return pmui.Page(  # type: ignore[attr-defined]
@@ -146,11 +157,16 @@ class Visit:
             dynamic=True,
         )
         views.param.watch(lambda e: self.series.watch(e.new == 3), "active")
-        return pn.Column(views, self.jobs.view, sizing_mode="stretch_both", min_height=620)
+        return pn.Column(
+            views, self.jobs.view, self.escape, sizing_mode="stretch_both", min_height=620
+        )
 
     def _contextbar(self) -> Any:
         return pmui.Tabs(
-            ("Why", self.why.view), ("Export", self.exporting.view), sizing_mode="stretch_width"
+            ("Why", self.why.view),
+            ("Data", self.data.view),
+            ("Export", self.exporting.view),
+            sizing_mode="stretch_width",
         )
 
     def _followed(self, *_: Any) -> None:

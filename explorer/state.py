@@ -15,6 +15,7 @@ from pipelines.workspace import Workspace
 
 GRID = {"lat", "lon"}
 WISHES = ("exact", "complete", "pure")
+LEVELS = ("dataset", "tuple", "cell")
 
 
 class State(param.Parameterized):
@@ -26,6 +27,7 @@ class State(param.Parameterized):
     table = param.String("", doc="the dataset in the table view")
     time = param.Integer(0, bounds=(0, None))
     hop = param.Integer(0, bounds=(0, None), doc="how many hops back are shown")
+    level: Any = param.Selector(default="cell", objects=list(LEVELS))
     dataset = param.String("", doc="what is asked about")
     where = param.String("")
     attributes = param.String("", doc="names with commas between")

@@ -94,6 +94,15 @@ class Work(param.Parameterized):
         self.param.update(busy=True, label=label, done=0, total=0)
         threading.Thread(target=self._run, args=(task, then, failed, stop), daemon=True).start()
 
+    def aside(self, read: Callable[[], Result], then: Callable[[Result], None]) -> None:
+        """Read something in a thread, without Spark, and show it on the page when it is there."""
+
+        def reading() -> None:
+            result = read()
+            self.later(lambda: then(result))
+
+        threading.Thread(target=reading, daemon=True).start()
+
     def cancel(self) -> None:
         """Stop what is being done; its cores are free a moment later."""
         self._stop.set()
