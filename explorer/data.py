@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
 
 from explorer.asking import Asking
 from explorer.text import plain
 
-MOST = 2000
+MOST = 200
 EMPTY = "What a trace finds is listed here, dataset by dataset."
 
 
@@ -22,10 +21,7 @@ class Data:
         self.asking = asking
         self.dataset = pmui.RadioButtonGroup(label="Dataset", options=[], size="small")
         self.count = plain(EMPTY)
-        self.table = pn.widgets.Tabulator(
-            pd.DataFrame(), pagination="remote", page_size=10, disabled=True, show_index=False,
-            sizing_mode="stretch_width", visible=False, theme="materialize",
-        )  # fmt: skip
+        self.table = pn.pane.HTML("", sizing_mode="stretch_width", styles={"overflow-x": "auto"})
         self.view = pn.Column(
             self.dataset, self.count, self.table, sizing_mode="stretch_width", margin=(0, 8)
         )
@@ -42,11 +38,9 @@ class Data:
 
     def _shown(self, *_: Any) -> None:
         traced, name = self.asking.traced, self.dataset.value
-        known = traced is not None and name in traced.answer.lineage
-        self.table.visible = known
-        if not known:
-            self.count.object = EMPTY
+        if traced is None or name not in traced.answer.lineage:
+            self.count.object, self.table.object = EMPTY, ""
             return
         rows = traced.answer.cells(name)
         self.count.object = f"{min(MOST, rows.num_rows):,} shown of {rows.num_rows:,}"
-        self.table.value = rows.slice(0, MOST).to_pandas()
+        self.table.object = rows.slice(0, MOST).to_pandas().to_html(index=False, escape=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import panel as pn
@@ -27,6 +28,7 @@ from inverses.answer import Limits
 from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
+VIEWS = ("Map", "Table", "Slices", "Time series")
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced")
 
 
@@ -66,9 +68,7 @@ class Visit:
         self.asking = Asking(server.workspace, server.registry, self.work, server.limits)
         self.map = Map(self.state, self.asking, server.glances)
         self.why = Why(self.state, self.asking, self.map.trace)
-        self.rows = Rows(self.state, self._asked)
         self.series = Series(self.state, server.glances)
-        self.slices = Slices(self.state, server.glances, self._asked)
         self.exporting = Exporting(self.asking, self.work, server.parcels)
         self.data = Data(self.asking)
         self.escape = Escape()  # type: ignore[no-untyped-call]
@@ -116,8 +116,9 @@ class Visit:
         self._versions = now
         self.state.reset()
         self.controls.follow()
-        self.rows.refresh()
-        self.slices.refresh()
+        for made in ("rows", "slices"):
+            if made in self.__dict__:
+                getattr(self, made).refresh()
         self.map.refresh()
         named = plain("Worth a look", **{"font-weight": "600"})
         self.looks.objects = [named, *(self._look(c) for c in self._worth_a_look())]
@@ -148,18 +149,31 @@ class Visit:
         return button
 
     def _main(self) -> Any:
-        views = pmui.Tabs(
-            ("Map", pn.Column(self.controls.view, self.map.view, sizing_mode="stretch_both")),
-            ("Table", self.rows.view),
-            ("Slices", self.slices.view),
-            ("Time series", self.series.view),
-            sizing_mode="stretch_both",
-            dynamic=True,
-        )
-        views.param.watch(lambda e: self.series.watch(e.new == 3), "active")
-        return pn.Column(
-            views, self.jobs.view, self.escape, sizing_mode="stretch_both", min_height=620
-        )
+        """The views, one of them seen; each is made when it is first asked for."""
+        on_map = pn.Column(self.controls.view, self.map.view, sizing_mode="stretch_both")
+        self.views = [on_map, *(pn.Column(sizing_mode="stretch_both") for _ in VIEWS[1:])]
+        strip = pmui.Tabs(*((n, pn.Spacer(height=0)) for n in VIEWS), sizing_mode="stretch_width")
+        strip.param.watch(lambda event: self._viewed(event.new), "active")
+        self._viewed(0)
+        parts = (strip, *self.views, self.jobs.view, self.escape)
+        return pn.Column(*parts, sizing_mode="stretch_both", min_height=620)
+
+    def _viewed(self, active: int) -> None:
+        """Show one view; what is not seen is not drawn either."""
+        made = {1: lambda: self.rows.view, 2: lambda: self.slices.view, 3: lambda: self.series.view}
+        if active in made and not self.views[active].objects:
+            self.views[active].append(made[active]())
+        for number, view in enumerate(self.views):
+            view.visible = number == active
+        self.series.watch(active == 3)
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows(self.state, self._asked)
+
+    @cached_property
+    def slices(self) -> Slices:
+        return Slices(self.state, self.server.glances, self._asked)
 
     def _contextbar(self) -> Any:
         return pmui.Tabs(
