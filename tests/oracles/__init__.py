@@ -9,14 +9,18 @@ from tests.oracles.linking import (
 )
 from tests.oracles.perturbation import perturbed_answers
 from tests.oracles.pressure import Cell, cells_behind, minima
+from tests.oracles.sets import across_attributes, held, of_one_attribute
 
 __all__ = [
     "Cell",
     "Point",
+    "across_attributes",
     "cells_behind",
+    "held",
     "linked_predecessors",
     "links",
     "minima",
+    "of_one_attribute",
     "perturbed_answers",
     "removals_that_matter",
     "tracks",
