@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class Story:
     def dataset(self, name: str, version: str | None = None) -> Array | Table:
         return self.datasets[name]
 
-    @property
+    @cached_property
     def keys(self) -> list[tuple[int, int, int]]:
         """Step, row and column of each track point."""
         return laws.indices(self._tracks)
@@ -60,7 +61,7 @@ class Story:
         """The track number of each track point."""
         return dict(zip(self.keys, self._tracks["track"].to_pylist(), strict=True))
 
-    @property
+    @cached_property
     def _tracks(self) -> Any:
         table = self.datasets["tracks"]
         assert isinstance(table, Table)

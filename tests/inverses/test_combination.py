@@ -30,7 +30,7 @@ from tests.here import Here
 from tests.inverses.wrong import assert_caught
 from tests.strategies import stored_table, table_cuts
 
-A_THIRD = settings().max_examples // 3
+SOME = settings().max_examples // 5
 PLACES, DATA = range(6), range(2)
 PLACE = Attribute("place", Type("Place"), ("place",))
 
@@ -151,7 +151,7 @@ def _together(sets: list[tuple[str, set[int]]]) -> set[int]:
 
 
 @given(data=st.data())
-@settings(max_examples=A_THIRD)
+@settings(max_examples=SOME)
 def test_inversions_combine_as_sets_do(data: st.DataObject, tmp_path_factory: Any) -> None:
     check(data, tmp_path_factory.getbasetemp())
 

@@ -23,7 +23,7 @@ from tests.inverses.wrong import REGISTRY
 from tests.oracles import fused
 from tests.skies import Story
 
-FEW = settings().max_examples // 20
+FEW = settings().max_examples // 25
 QUESTIONS = (((), "exact"), (("track",), "complete"), (("track",), "pure"))
 
 
