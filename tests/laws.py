@@ -16,7 +16,9 @@ from inverses.trace import steps_of
 from pipelines.boxes.box import Box
 from pipelines.datasets import ELEMENT, TUPLE, Array, Table
 from pipelines.filters import Filter
-from pipelines.tables import as_filter, column
+from pipelines.tables import as_filter, column, matching
+
+INDEX = ("time_index", "lat_index", "lon_index")
 
 Item = tuple[object, ...]
 Items = set[Item]
@@ -32,9 +34,9 @@ def pure(found: Items, truth: Items) -> None:
     assert not found - truth, f"not behind it: {sorted(found - truth, key=str)}"
 
 
-def narrowing(verified: Items, weak: Items) -> None:
-    """What is verified was found by the weak inverse."""
-    assert verified <= weak, f"verified but never found: {sorted(verified - weak, key=str)}"
+def narrowing(answer: Items, said: Items) -> None:
+    """Nothing is answered but what the weak inverses, asked about the datum alone, had said."""
+    assert answer <= said, f"answered but never said: {sorted(answer - said, key=str)}"
 
 
 def sufficient(datum: object, replayed: object) -> None:
@@ -43,7 +45,7 @@ def sufficient(datum: object, replayed: object) -> None:
 
 
 def composition(hop_by_hop: Items, fused: Items) -> None:
-    """Inverting hop by hop finds at least what inverting all at once finds."""
+    """Inverting hop by hop finds every source cell that can change the datum through all boxes."""
     assert hop_by_hop >= fused, f"lost between hops: {sorted(fused - hop_by_hop, key=str)}"
 
 
@@ -53,10 +55,19 @@ def monotony(of_some: Items, of_more: Items) -> None:
 
 
 def chunking(answers: Iterable[object]) -> None:
-    """The answer is the same for every chunk grid."""
+    """The answer is the same for every chunk grid and every cut into files and row groups."""
     first, *rest = answers
     for each in rest:
-        assert each == first, "another chunk grid, another answer"
+        assert each == first, "other chunks or row groups, another answer"
+
+
+def combination(found: Items, algebra: Items) -> None:
+    """What several inversions find together is what plain sets say.
+
+    Of one attribute, complete sets intersect and pure sets unite; of several, scalar ones
+    intersect, aggregate ones unite, and both results unite.
+    """
+    assert found == algebra, f"found {sorted(found)}, sets say {sorted(algebra)}"
 
 
 def cluster(here: object, there: object) -> None:
@@ -128,7 +139,7 @@ def _expanded(steps: Filter) -> list[tuple[int, Item]]:
 
 def _named(rows: pa.Table, source: Array | Table) -> list[tuple[int, Item]]:
     """Each candidate with its owner, under a name that oracles use too."""
-    keys = ("time_index", "lat_index", "lon_index") if isinstance(source, Table) else source.dims
+    keys = INDEX if isinstance(source, Table) else source.dims
     columns = [column(rows, k).tolist() for k in keys]
     if isinstance(source, Array):
         columns.insert(0, [source.variables[v] for v in column(rows, "variable")])
@@ -142,6 +153,11 @@ def _by_owner(pairs: list[tuple[int, Item]], at: Filter) -> list[Items]:
     return found
 
 
+def rows_of(table: Table) -> pa.Table:
+    """All rows of a table."""
+    return matching(table, None)
+
+
 def selection_of(rows: pa.Table) -> Filter:
     """All rows as one selection."""
     return as_filter(rows)
@@ -149,5 +165,4 @@ def selection_of(rows: pa.Table) -> Filter:
 
 def indices(rows: pa.Table) -> list[tuple[int, int, int]]:
     """Step, row and column of each row of minima or tracks."""
-    names = ("time_index", "lat_index", "lon_index")
-    return list(zip(*(column(rows, n).astype(np.int64).tolist() for n in names), strict=True))
+    return list(zip(*(column(rows, n).astype(np.int64).tolist() for n in INDEX), strict=True))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ import xarray as xr
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from pipelines import tables
 from pipelines.arrays import chunks_of
 from pipelines.boxes.box import Box, Grid
 from pipelines.boxes.cyclones import METADATA, ExtractMinima, IdentifyTracks, SimulateAgcm
@@ -24,6 +27,7 @@ from tests.oracles import Point
 
 PASCALS = st.sampled_from([np.nan, -200.0, 0.0, 100.0, 200.0, 300.0, 400.0, 1000.0])
 MINIMA = minima_schema(np.dtype("datetime64[us]"))
+Cuts = tuple[tuple[tuple[int, ...], int], ...]
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,14 @@ class World:
     points: tuple[Point, ...] = ()
 
 
-def stored_field(slp: np.ndarray, chunks: tuple[int, ...], circular: bool, home: Path) -> Array:
-    """A field as an array on disk, with a wind that tells every cell from every other."""
+def stored_field(
+    slp: np.ndarray,
+    chunks: tuple[int, ...],
+    circular: bool,
+    home: Path,
+    wind: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Array:
+    """A field as an array on disk, by default with a wind that tells all cells apart."""
     t, y, x = slp.shape
     coordinates = {
         "time": np.datetime64("2000-01-01", "ns") + np.arange(t) * np.timedelta64(6, "h"),
@@ -46,7 +56,8 @@ def stored_field(slp: np.ndarray, chunks: tuple[int, ...], circular: bool, home:
         "lon": np.arange(x) * (360 / x if circular else 1.0),
     }
     number = np.arange(slp.size, dtype=float).reshape(slp.shape)
-    values = {"slp": slp, "u10": number, "v10": -number}
+    u10, v10 = wind or (number, -number)
+    values = {"slp": slp, "u10": u10, "v10": v10}
     path = Path(tempfile.mkdtemp(dir=home)) / "field.nc"
     dims = tuple(coordinates)
     data = xr.Dataset({n: (dims, v) for n, v in values.items()}, coordinates)
@@ -82,11 +93,17 @@ def chunk_grids(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @st.composite
+def extracting(draw: st.DrawFn) -> ExtractMinima:
+    """`extract_minima` with some margin."""
+    return ExtractMinima(margin=draw(st.sampled_from([0.0, 50.0, 100.0, 400.0])))
+
+
+@st.composite
 def minima_worlds(draw: st.DrawFn, home: Path) -> World:
     """`extract_minima` over a small field."""
     slp, circular = draw(fields())
     array = stored_field(slp, draw(chunk_grids(slp.shape)), circular, home)
-    box = ExtractMinima(margin=draw(st.sampled_from([0.0, 50.0, 100.0, 400.0])))
+    box = draw(extracting())
     return World(box, array, minima_of(box, array), field=slp)
 
 
@@ -103,8 +120,32 @@ def point_sets(draw: st.DrawFn) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def stored_points(points: tuple[Point, ...], home: Path) -> Table:
-    """Minima as a table on disk, in several row groups."""
+@st.composite
+def table_cuts(draw: st.DrawFn, rows: int) -> Cuts:
+    """A way to write some rows: in which order, how many to a file, how many to a row group."""
+    if not rows:
+        return ()
+    order = draw(st.just(list(range(rows))) | st.permutations(range(rows)))
+    in_file = draw(st.integers(-(-rows // 3), rows))
+    in_group = draw(st.integers(1, in_file))
+    return tuple((tuple(order[i : i + in_file]), in_group) for i in range(0, rows, in_file))
+
+
+def stored_table(name: str, rows: pa.Table, cuts: Cuts, home: Path, **about: Any) -> Table:
+    """Rows as a table on disk, cut as asked."""
+    folder = Path(tempfile.mkdtemp(dir=home))
+    groups = []
+    for number, (positions, in_group) in enumerate(cuts):
+        mine = rows.take(pa.array(positions)).to_batches()
+        with patch.object(tables, "GROUP_ROWS", in_group):
+            groups += write_part(mine, folder / f"{number}.parquet", rows.schema)
+    types = {f.name: str(f.type) for f in rows.schema}
+    place = {"version": folder.name, "path": str(folder), "groups": tuple(groups)}
+    return Table(name=name, types=types, **place, **about)
+
+
+def rows_of(points: tuple[Point, ...]) -> pa.Table:
+    """Minima as rows."""
     start = np.datetime64("2000-01-01", "us")
     columns = {
         "time": [start + np.timedelta64(int(p.hours), "h") for p in points],
@@ -112,21 +153,14 @@ def stored_points(points: tuple[Point, ...], home: Path) -> Table:
     }
     for name in set(MINIMA.names) - set(columns):
         columns[name] = [getattr(p, name) for p in points]
-    rows = pa.table({n: columns[n] for n in MINIMA.names}, schema=MINIMA)
-    folder = Path(tempfile.mkdtemp(dir=home))
-    groups = []
-    for step in sorted({p.time_index for p in points}):
-        mine = rows.filter(pa.compute.field("time_index") == step)
-        groups += write_part(mine.to_batches(), folder / f"{step}.parquet", MINIMA)
-    types = {f.name: str(f.type) for f in MINIMA}
-    return Table(
-        name="minima",
-        version=folder.name,
-        path=str(folder),
-        attributes=ExtractMinima.makes,
-        types=types,
-        groups=tuple(groups),
-    )
+    return pa.table({n: columns[n] for n in MINIMA.names}, schema=MINIMA)
+
+
+def stored_points(points: tuple[Point, ...], home: Path, cuts: Cuts | None = None) -> Table:
+    """Minima as a table on disk; in one row group unless cut otherwise."""
+    whole = ((tuple(range(len(points))), len(points)),) if points else ()
+    cuts = whole if cuts is None else cuts
+    return stored_table("minima", rows_of(points), cuts, home, attributes=ExtractMinima.makes)
 
 
 def tracks_of(box: IdentifyTracks, rows: pa.Table) -> pa.Table:
@@ -140,11 +174,17 @@ def tracks_of(box: IdentifyTracks, rows: pa.Table) -> pa.Table:
 
 
 @st.composite
+def identifying(draw: st.DrawFn) -> IdentifyTracks:
+    """`identify_tracks` with some reach."""
+    near = draw(st.sampled_from([1500.0, 3400.0, 5000.0]))
+    far = draw(st.sampled_from([1000.0, 5000.0, 7000.0]))
+    return IdentifyTracks(near_km=near, far_km=far, min_points=draw(st.integers(2, 3)))
+
+
+@st.composite
 def tracks_worlds(draw: st.DrawFn, home: Path) -> World:
     """`identify_tracks` over a few minima."""
     points = draw(point_sets().filter(len))
-    near = draw(st.sampled_from([1500.0, 3400.0, 5000.0]))
-    far = draw(st.sampled_from([1000.0, 5000.0, 7000.0]))
-    box = IdentifyTracks(near_km=near, far_km=far, min_points=draw(st.integers(2, 3)))
-    table = stored_points(points, home)
+    box = draw(identifying())
+    table = stored_points(points, home, draw(table_cuts(len(points))))
     return World(box, table, tracks_of(box, matching(table, None)), points=points)

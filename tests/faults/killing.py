@@ -1,4 +1,4 @@
-"""Verifications that kill what they run on, or dawdle, before they answer as they should."""
+"""Verifications that kill what they run on, dawdle, or will not answer away from home."""
 
 from __future__ import annotations
 
@@ -67,6 +67,12 @@ VICTIMS: dict[str, Callable[[], int]] = {
     "daemon": os.getppid,
     "executor": lambda: _parent(os.getppid()),
 }
+
+
+def homesick(honest: Function, box: Box, at: Row, seen: Seen, source: Dataset) -> Mask:
+    """Answer as one should at home, and nothing on an executor of a cluster."""
+    java = Path(f"/proc/{VICTIMS['executor']()}/cmdline").read_bytes()
+    return honest(box, at, seen, source) & (b"ExecutorBackend" not in java)
 
 
 def dawdling(

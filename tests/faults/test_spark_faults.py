@@ -19,6 +19,7 @@ from inverses.registry import Registry
 from inverses.trace import trace
 from pipelines.errors import Failed, TooDear
 from pipelines.workspace import Workspace
+from tests import laws
 from tests.faults.killing import dawdling, killing, with_fault
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +98,7 @@ def own_spark_home(tmp_path: Path) -> dict[str, str]:
 def test_a_lost_executor_does_not_change_the_answer(
     demo: Workspace, undisturbed: Answer, tmp_path: Path, own_spark_home: dict[str, str]
 ) -> None:
+    """Nor does a cluster, unless an inverse answers otherwise there than here."""
     command = [sys.executable, "-m", "tests.faults.cluster", "local-cluster[2,1,1024]"]
     ended = subprocess.run(
         [*command, str(demo.path), WHERE, str(tmp_path)],
@@ -108,10 +110,14 @@ def test_a_lost_executor_does_not_change_the_answer(
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert {p.name for p in tmp_path.iterdir()} >= {"worker-0", "executor-0"}
-    expected = json.loads(json.dumps(undisturbed.cells("agcm").to_pylist(), default=str))
-    for line in ended.stdout.splitlines():
-        answer = json.loads(line)
-        assert answer.pop("cells") == expected
-        assert answer.pop("spark")["master"] == "local-cluster[2,1,1024]"
-        del answer["seconds"]
-        assert answer == json.loads(json.dumps(told(undisturbed)))
+    cells = undisturbed.cells("agcm").to_pylist()
+    here = json.loads(json.dumps({"cells": cells, **told(undisturbed)}, default=str))
+    *honest, homesick = [json.loads(line) for line in ended.stdout.splitlines()]
+    for there in (*honest, homesick):
+        assert there.pop("spark")["master"] == "local-cluster[2,1,1024]"
+        del there["seconds"]
+    assert len(honest) == 2
+    for there in honest:
+        laws.cluster(here, there)
+    with pytest.raises(AssertionError, match="another Spark, another answer"):
+        laws.cluster(here, homesick)

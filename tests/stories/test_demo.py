@@ -101,7 +101,7 @@ def test_a_trace_of_a_track_is_a_trace_of_its_minima(demo: Workspace, spark: Spa
         by_hand |= cells_of(trace(demo, "minima", where, ["time", "location"], spark=spark), 0)
     rows = at_once.lineage["agcm"].rows
     all_cells = set(zip(*(column(rows, d).tolist() for d in ("time", "lat", "lon")), strict=True))
-    laws.composition(all_cells, by_hand)
+    assert all_cells >= by_hand
 
 
 @pytest.fixture(scope="module")

@@ -1,127 +1,16 @@
-"""Brute-force truth about minima and tracks, sharing no code with what it checks."""
+"""Brute-force truth about tracks: which minima are linked, and which have a say in a number."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy, deepcopy
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-Cell: TypeAlias = tuple[int, int, int]
-Place: TypeAlias = tuple[int, int]
-Field: TypeAlias = npt.NDArray[Any] | Sequence[Sequence[float]]
+from tests.oracles.pressure import Cell
 
 EARTH_RADIUS_KM = 6371
 KM_PER_HOUR = 3.6  # of one metre per second
-
-
-def neighbourhood(
-    shape2d: tuple[int, int], y: int, x: int, reach: int, wraps: bool
-) -> set[tuple[int, int]]:
-    """The existing cells at most `reach` rows and columns away, the centre among them.
-
-    >>> sorted(neighbourhood((3, 4), 0, 0, 1, wraps=False))
-    [(0, 0), (0, 1), (1, 0), (1, 1)]
-    >>> sorted(neighbourhood((3, 4), 0, 0, 1, wraps=True))
-    [(0, 0), (0, 1), (0, 3), (1, 0), (1, 1), (1, 3)]
-    >>> sorted(neighbourhood((1, 3), 0, 1, 2, wraps=True))
-    [(0, 0), (0, 1), (0, 2)]
-    """
-    rows, columns = shape2d
-    return {
-        (row, column % columns)
-        for row in range(y - reach, y + reach + 1)
-        for column in range(x - reach, x + reach + 1)
-        if 0 <= row < rows and (wraps or 0 <= column < columns)
-    }
-
-
-@cache
-def _others(shape2d: tuple[int, int], y: int, x: int, reach: int, wraps: bool) -> list[Place]:
-    return sorted(neighbourhood(shape2d, y, x, reach, wraps) - {(y, x)})
-
-
-def _below_all(field2d: Field, value: float, others: list[Place]) -> bool:
-    return bool(others) and all(field2d[row][column] > value for row, column in others)
-
-
-def _below_mean(field2d: Field, value: float, others: list[Place], margin: float) -> bool:
-    around = [field2d[row][column] for row, column in others]
-    known = [other for other in around if not math.isnan(other)]
-    # fsum adds without rounding on the way, so the order of the cells cannot decide
-    return bool(known) and math.fsum(known) > len(known) * (value + margin)
-
-
-def reason(field2d: Field, y: int, x: int, margin: float, wraps: bool) -> str | None:
-    """Why the cell is a minimum: "neighbours", "mean", or None when it is not one.
-
-    >>> reason([[5, 5, 5], [5, 4, 5], [5, 5, 5]], 1, 1, margin=9, wraps=False)
-    'neighbours'
-    >>> reason([[9, 9, 9], [9, 4, 4], [9, 9, 9]], 1, 1, margin=2, wraps=False)
-    'mean'
-    >>> reason([[4, 4, 4], [4, 4, 4], [4, 4, 4]], 1, 1, margin=0, wraps=False)
-    """
-    value = float(field2d[y][x])
-    if math.isnan(value):
-        return None
-    shape = (len(field2d), len(field2d[0]))
-    if _below_all(field2d, value, _others(shape, y, x, 1, wraps)):
-        return "neighbours"
-    if _below_mean(field2d, value, _others(shape, y, x, 2, wraps), margin):
-        return "mean"
-    return None
-
-
-def is_minimum(field2d: Field, y: int, x: int, margin: float, wraps: bool) -> bool:
-    """Whether either criterion holds of the cell.
-
-    >>> is_minimum([[2, 1, 2]], 0, 1, margin=0, wraps=False)
-    True
-    >>> is_minimum([[2, float("nan"), 2]], 0, 1, margin=0, wraps=False)
-    False
-    """
-    return reason(field2d, y, x, margin, wraps) is not None
-
-
-def minima(slp3d: npt.ArrayLike, margin: float, wraps: bool) -> set[Cell]:
-    """Every cell of every time step that is a minimum.
-
-    >>> sorted(minima([[[3, 1, 3, 3]], [[3, 3, 3, 1]]], margin=9, wraps=False))
-    [(0, 0, 1), (1, 0, 3)]
-    """
-    steps: list[list[list[float]]] = np.asarray(slp3d, dtype=np.float64).tolist()
-    return {
-        (t, y, x)
-        for t, field2d in enumerate(steps)
-        for y, row in enumerate(field2d)
-        for x in range(len(row))
-        if is_minimum(field2d, y, x, margin, wraps)
-    }
-
-
-def cells_behind(
-    slp3d: npt.ArrayLike, t: int, y: int, x: int, margin: float, wraps: bool
-) -> set[Cell]:
-    """The cells that made this one a minimum, itself among them; none if it is not one.
-
-    >>> sorted(cells_behind([[[3, 3, 1, 3, 3]]], 0, 0, 2, margin=0, wraps=False))
-    [(0, 0, 1), (0, 0, 2), (0, 0, 3)]
-    >>> len(cells_behind([[[3, 1, 1, 3, 3]]], 0, 0, 2, margin=0, wraps=False))
-    5
-    """
-    field2d = np.asarray(slp3d)[t]
-    why = reason(field2d, y, x, margin, wraps)
-    if why is None:
-        return set()
-    reach = {"neighbours": 1, "mean": 2}[why]
-    rows, columns = field2d.shape
-    return {(t, *place) for place in neighbourhood((rows, columns), y, x, reach, wraps)}
 
 
 @dataclass(frozen=True)
@@ -330,44 +219,3 @@ def removals_that_matter(
         return tracks(kept, near_km, far_km, min_points).get(key)
 
     return {removed for removed in near_track if number_without(removed) != numbers[key]}
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        pairs = zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=False)
-        return np.shape(one) == np.shape(other) and all(_same(a, b) for a, b in pairs)
-    return bool(one == other) or (_is_nan(one) and _is_nan(other))
-
-
-def perturbed_answers(
-    compute: Callable[[Any], Any], values: Any, candidates: Iterable[Any], tries: Iterable[Any]
-) -> set[Any]:
-    """The candidate indices at which some tried value changes what `compute` answers.
-
-    `compute` must be pure; `values` is left as it was found. Answers are compared with `==`,
-    arrays as a whole; a NaN, alone or in an array, is the same as another.
-
-    >>> readings = [1, 5, 3]
-    >>> perturbed_answers(max, readings, candidates=range(3), tries=[0, 4])
-    {1}
-    >>> readings
-    [1, 5, 3]
-    """
-    answer, tries = deepcopy(compute(values)), list(tries)
-
-    def matters(index: Any) -> bool:
-        original = copy(values[index])
-        try:
-            for attempt in tries:
-                values[index] = attempt
-                if not _same(answer, compute(values)):
-                    return True
-        finally:
-            values[index] = original
-        return False
-
-    return {index for index in candidates if matters(index)}
