@@ -20,7 +20,7 @@ from inverses.registry import Registry
 from inverses.selection import select
 from inverses.trace import carry_out, check_sources
 from pipelines.datasets import Key
-from pipelines.errors import WhenceError
+from pipelines.errors import Refused, WhenceError
 from pipelines.filters import Filter
 from pipelines.workspace import Workspace
 
@@ -47,6 +47,19 @@ class Question:
         which = ["--where", self.where] if self.where else []
         words = ["whence", "trace", self.dataset, *which, *named, *wished]
         return shlex.join([*words, "-w", str(workspace)])
+
+    def plain(self) -> list[Any]:
+        """This question as plain data; `Question.of` is its inverse."""
+        return [self.dataset, self.where, list(self.attributes), self.want]
+
+    @classmethod
+    def of(cls, plain: Any) -> Question:
+        """The question that plain data, perhaps from an address, stands for."""
+        try:
+            dataset, where, attributes, want = plain
+            return cls(str(dataset), str(where), tuple(map(str, attributes)), str(want))
+        except (TypeError, ValueError):
+            raise Refused(f"no question can be read from {plain!r:.60}") from None
 
     def python(self, workspace: Path) -> str:
         """The lines of Python that ask the same."""
@@ -136,12 +149,12 @@ class Asking(param.Parameterized):
             key = found.dataset.key
             self.work.later(lambda: self.param.update(found={**self.found, key: found}))
 
-        def task(spark: Any, progress: Any) -> Traced:
-            check_sources(planned.plan, planned.prices)
-            answer = carry_out(planned.plan, spark, self.limits, progress, seen)
-            return Traced(planned, answer, tuple(suspects(answer)))
+        return lambda spark, progress: self._answer(planned, spark, progress, seen)
 
-        return task
+    def _answer(self, planned: Planned, spark: Any, progress: Any, seen: Any) -> Traced:
+        check_sources(planned.plan, planned.prices)
+        answer = carry_out(planned.plan, spark, self.limits, progress, seen)
+        return Traced(planned, answer, tuple(suspects(answer)))
 
     def _answered(self, traced: Traced) -> None:
         if self.planned is traced.planned:
@@ -159,6 +172,24 @@ class Asking(param.Parameterized):
         """Keep the answer beside the next ones, to compare."""
         if self.traced is not None and self.traced not in self.pinned:
             self.pinned = [*self.pinned, self.traced]
+
+    def restore(self, asked: Question | None, pinned: list[Question]) -> None:
+        """Answer again what an address says was answered and what was pinned."""
+
+        def task(spark: Any, progress: Any) -> list[Traced]:
+            every = [self._planned(q) for q in (*pinned, *([asked] if asked else []))]
+            for planned in every:
+                self.limits.check(planned.plan, planned.prices)
+            return [self._answer(p, spark, progress, lambda found: None) for p in every]
+
+        def then(traced: list[Traced]) -> None:
+            self.pinned = traced[: len(pinned)]
+            if asked:
+                last = traced[-1]
+                found = dict(last.answer.found)
+                self.param.update(planned=last.planned, found=found, traced=last)
+
+        self.work.start("tracing again", task, then, self._failed)
 
     def unpin(self, traced: Traced) -> None:
         """Let go of an answer that was kept."""

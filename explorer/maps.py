@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import panel as pn
-import panel_material_ui as pmui
 
 from explorer import highlight
 from explorer.asking import Asking, Question, Traced
+from explorer.card import Card
 from explorer.glances import Glances, ranked
 from explorer.picture import PINS, Picture
 from explorer.places import Plane
 from explorer.state import State, about_box, about_cell, about_row, about_track
-from explorer.text import moment, number, place, plain
+from explorer.text import moment, number, place
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Table
 from pipelines.tables import column
@@ -43,14 +43,16 @@ class Map:
     def __init__(self, state: State, asking: Asking, glances: Glances) -> None:
         self.state, self.asking, self.glances = state, asking, glances
         self.picture = Picture(self._tapped, self._boxed)
-        self.card = pmui.Card(
-            title="", visible=False, collapsible=False, width=270, margin=0,
-            styles={"position": "absolute", "z-index": "20", "left": "0", "top": "0"},
-        )  # fmt: skip
+        self.card = Card(self.trace, self._whole_track)
         self._lines = _Lines(None)
+        self._track: Question | None = None
         pane = pn.pane.Bokeh(self.picture.figure, sizing_mode="stretch_both", margin=0)
         self.view = pn.Column(
-            pane, self.card, sizing_mode="stretch_both", styles={"position": "relative"}, margin=0
+            pane,
+            self.card.view,
+            sizing_mode="stretch_both",
+            styles={"position": "relative"},
+            margin=0,
         )
         state.param.watch(self._shown, ["field", "variable", "time", "points"])
         state.param.watch(self._lit, ["hop", "level"])
@@ -221,7 +223,7 @@ class Map:
     def _boxed(self, box: Sequence[float]) -> None:
         table = self.table
         if table is not None:
-            self.card.visible = False
+            self.card.hide()
             self.ask(about_box(table, self.state.time, list(box)))
 
     def _near(self, x: float, y: float, reach: tuple[float, float]) -> Clicked | None:
@@ -269,31 +271,18 @@ class Map:
         return Clicked(about_cell(array, variable, at), title, tuple(x for x in lines if x))
 
     def _show_card(self, clicked: Clicked, screen: tuple[float, float]) -> None:
-        across, down = (max(0, int(s)) for s in screen)
-        width = self.picture.figure.inner_width or 900
-        left = across + 16 if across < width - 300 else across - 290
-        look = {**self.card.styles, "left": f"{max(left, 4)}px", "top": f"{max(down - 30, 4)}px"}
-        self.card.param.update(
-            title=clicked.title,
-            objects=[*(plain(x) for x in clicked.lines), *self._buttons(clicked)],
-            styles=look,
-            visible=True,
-        )
+        row = clicked.row
+        self._track = about_track(self.table, row) if self.table and row else None
+        width = self.picture.width
+        self.card.show(clicked.title, clicked.lines, self._track is not None, screen, width)
 
-    def _buttons(self, clicked: Clicked) -> Iterator[Any]:
-        def button(label: str, act: Callable[[], None], **look: Any) -> Any:
-            made = pmui.Button(label=label, size="small", margin=(4, 4), **look)
-            made.on_click(lambda _: act())
-            return made
-
-        yield button("Trace back", self.trace, variant="contained", icon="history")
-        track = about_track(self.table, clicked.row) if self.table and clicked.row else None
-        if track is not None:
-            yield button("Select the whole track", lambda: self.ask(track), variant="outlined")
+    def _whole_track(self) -> None:
+        if self._track is not None:
+            self.ask(self._track)
 
     def trace(self) -> None:
         """Trace what is selected, and put the card away."""
-        self.card.visible = False
+        self.card.hide()
         self.state.traced = True
         self.asking.trace()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +30,7 @@ from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
 VIEWS = ("Map", "Table", "Slices", "Time series")
-ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced")
+ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced", "pins")
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class Visit:
         self.looks = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
         self._versions: list[tuple[str, str]] = []
         self.asking.param.watch(self._followed, ["planned", "traced"])
+        self.asking.param.watch(self._noted, ["pinned"])
         self.view = self._page()
         self._addressed()
         self._refreshed()
@@ -85,12 +87,12 @@ class Visit:
             pn.state.add_periodic_callback(self._refreshed, period=1000)
 
     def _asked(self, question: Question) -> None:
-        self.map.card.visible = False
+        self.map.card.hide()
         self.map.ask(question)
 
     def _cleared(self) -> None:
         """Let go of the selection; what is pinned stays."""
-        self.map.card.visible = False
+        self.map.card.hide()
         self.state.asked(None)
         self.asking.clear()
 
@@ -212,9 +214,12 @@ class Visit:
                 "traced",
             )
             pn.state.location.sync(self.state, list(names))
-        question = self.state.question
+        question, pinned = self.state.question, self.state.pinned
         if question is not None:
-            traced = self.state.traced
             self.asking.ask(question)
-            if traced:
-                self.asking.trace()
+        if pinned or (question and self.state.traced):
+            self.asking.restore(question if self.state.traced else None, pinned)
+
+    def _noted(self, *_: Any) -> None:
+        """Keep in the address what is pinned."""
+        self.state.pins = json.dumps([p.question.plain() for p in self.asking.pinned])

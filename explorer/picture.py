@@ -7,6 +7,7 @@ from typing import Any
 
 import colorcet
 import numpy as np
+from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import RangesUpdate, SelectionGeometry, Tap
 from bokeh.models import BasicTicker, ColumnDataSource, LinearColorMapper, Range1d
 from bokeh.models.annotations import ColorBar
@@ -46,7 +47,7 @@ class Picture:
         self.plane: Plane | None = None
         self._values: Any = None
         self.figure: Any = figure(
-            sizing_mode="stretch_both", min_height=260, tools="pan,wheel_zoom,box_zoom,reset,tap",
+            sizing_mode="stretch_both", min_height=260, tools="pan,wheel_zoom,box_zoom,reset,save",
             active_scroll="wheel_zoom", x_range=Range1d(start=0), y_range=Range1d(start=0),
             x_axis_label=labels[0], y_axis_label=labels[1], output_backend="canvas",
         )  # fmt: skip
@@ -74,7 +75,7 @@ class Picture:
         self.points = ColumnDataSource({"x": [], "y": []})
         plot.scatter(
             "x", "y", source=self.points, size=8, fill_color="#ffffff", line_color="#222222",
-            line_width=1.5, nonselection_fill_alpha=1, nonselection_line_alpha=1,
+            line_width=1.5,
         )  # fmt: skip
         self.here = ColumnDataSource({"x": [], "y": []})
         plot.scatter(
@@ -117,6 +118,22 @@ class Picture:
         x, y = self.figure.x_range, self.figure.y_range
         return x.start, x.end, y.start, y.end
 
+    @property
+    def width(self) -> float:
+        """How many pixels the picture is wide."""
+        return self._pixels("inner_width", 900)
+
+    @property
+    def height(self) -> float:
+        """How many pixels the picture is high."""
+        return self._pixels("inner_height", 450)
+
+    def _pixels(self, name: str, otherwise: float) -> float:
+        try:
+            return float(getattr(self.figure, name))
+        except UnsetValueError:
+            return otherwise
+
     def _raster(self, view: Sequence[float] | None) -> None:
         if self.plane is not None:
             self.image.data = self.plane.picture(self._values, view)
@@ -139,8 +156,7 @@ class Picture:
         if event.x is None or event.y is None:
             return
         x, y = self.figure.x_range, self.figure.y_range
-        width, height = self.figure.inner_width or 800, self.figure.inner_height or 400
-        reach = (10 * (x.end - x.start) / width, 10 * (y.end - y.start) / height)
+        reach = (10 * (x.end - x.start) / self.width, 10 * (y.end - y.start) / self.height)
         self._on_tap(event.x, event.y, reach, (event.sx, event.sy))
 
     def _boxed(self, event: Any) -> None:

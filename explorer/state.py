@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from explorer.asking import Question
 from explorer.glances import PLACE, has_places
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Table, TrackId
+from pipelines.errors import Refused
 from pipelines.workspace import Workspace
 
 GRID = {"lat", "lon"}
@@ -32,6 +34,7 @@ class State(param.Parameterized):
     where = param.String("")
     attributes = param.String("", doc="names with commas between")
     want: Any = param.Selector(default="exact", objects=list(WISHES))
+    pins = param.String("", doc="what is pinned, as JSON")
     traced = param.Boolean(False, doc="whether the question is to be answered, not only planned")
 
     def __init__(self, workspace: Workspace) -> None:
@@ -68,6 +71,15 @@ class State(param.Parameterized):
             return None
         named = tuple(a for a in self.attributes.split(",") if a)
         return Question(self.dataset, self.where, named, self.want)
+
+    @property
+    def pinned(self) -> list[Question]:
+        """The questions whose answers are pinned."""
+        try:
+            known = json.loads(self.pins) if self.pins else []
+            return [Question.of(each) for each in known]
+        except (ValueError, TypeError, Refused):
+            return []
 
     def asked(self, question: Question | None) -> None:
         """Note what is asked, so that it becomes part of the address."""
