@@ -42,14 +42,16 @@ class Picture:
         on_tap: Callable[[float, float, tuple[float, float], tuple[float, float]], None],
         on_box: Callable[[Sequence[float]], None] | None = None,
         labels: tuple[str, str] = ("longitude", "latitude"),
+        name: str = "map",
     ) -> None:
+        self.name = name
         self._on_tap, self._on_box = on_tap, on_box
         self.plane: Plane | None = None
         self._values: Any = None
         self.figure: Any = figure(
             sizing_mode="stretch_both", min_height=260, tools="pan,wheel_zoom,box_zoom,reset,save",
             active_scroll="wheel_zoom", x_range=Range1d(start=0), y_range=Range1d(start=0),
-            x_axis_label=labels[0], y_axis_label=labels[1], output_backend="canvas",
+            x_axis_label=labels[0], y_axis_label=labels[1], name=name,
         )  # fmt: skip
         self.figure.toolbar.logo = None
         self.mapper = LinearColorMapper(palette=colorcet.palette["blues"], nan_color="#b0b0b0")
@@ -71,7 +73,7 @@ class Picture:
         plot.multi_line("xs", "ys", source=self.coast, color="#555555", line_width=0.8)
         self.lines = ColumnDataSource({"xs": [], "ys": []})
         plot.multi_line("xs", "ys", source=self.lines, color="#222222", line_width=1.2, alpha=0.7)
-        self.layers = {name: self._layer(look) for name, look in LAYERS.items()}
+        self.layers = {name: self._layer(name, look) for name, look in LAYERS.items()}
         self.points = ColumnDataSource({"x": [], "y": []})
         plot.scatter(
             "x", "y", source=self.points, size=8, fill_color="#ffffff", line_color="#222222",
@@ -82,8 +84,8 @@ class Picture:
             "x", "y", source=self.here, size=18, fill_alpha=0, line_color=VERMILLION, line_width=3
         )
 
-    def _layer(self, look: Mapping[str, Any]) -> ColumnDataSource:
-        source = ColumnDataSource({name: [] for name in (*CORNERS, "color")})
+    def _layer(self, name: str, look: Mapping[str, Any]) -> ColumnDataSource:
+        source = ColumnDataSource({n: [] for n in (*CORNERS, "color")}, name=f"{self.name} {name}")
         self.figure.quad(**{c: c for c in CORNERS}, source=source, **look)
         return source
 

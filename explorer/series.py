@@ -72,7 +72,7 @@ class Slices:
         self.variable = pmui.Select(label="Variable", options=[], width=130, size="small")
         self.across = pmui.Select(label="Slice across", options=[], width=130, size="small")
         self.index = pmui.IntSlider(label="Index", start=0, end=1, value=0, width=260)
-        self.picture = Picture(self._tapped, labels=("", ""))
+        self.picture = Picture(self._tapped, labels=("", ""), name="slice")
         self.told = plain("")
         pane = pn.pane.Bokeh(self.picture.figure, sizing_mode="stretch_both", min_height=260)
         controls = pn.Row(self.array, self.variable, self.across, self.index)
