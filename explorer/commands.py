@@ -15,10 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 from explorer.demo import demo
+from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.shown import dataset_json, dataset_row, first_rows
+from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
 from inverses import words
-from inverses.answer import Limits, hops_json
+from inverses.answer import Limits
 from inverses.guarantees import names, wish
 from inverses.outline import prices
 from inverses.planner import Plan
@@ -108,6 +109,14 @@ def _trace(asked: argparse.Namespace) -> None:
         _print_answer([*words.told(answer), *([f"wrote {target}"] if target else [])])
 
 
+def _open(asked: argparse.Namespace) -> None:
+    evidence = opened(asked.bundle)
+    if asked.json:
+        print(json.dumps(evidence.answer))
+    else:
+        _print_answer([printable(line) for line in evidence.words])
+
+
 def _limits(asked: argparse.Namespace) -> Limits:
     given = {n: getattr(asked, f"limit_{n}") for n in ("bytes", "cells", "seconds")}
     return Limits(**{n: limit for n, limit in given.items() if limit is not None})
@@ -136,7 +145,7 @@ def _plan(asked: argparse.Namespace) -> None:
     limits = _limits(asked)
     found = _checked_plan(workspace, asked, registry, limits)
     if asked.json:
-        print(json.dumps(_plan_json(found)))
+        print(json.dumps(plan_json(found)))
         return
     if found.unmet:
         print(words.unmet(found))
@@ -157,27 +166,6 @@ def _print_grid(rows: list[list[str]]) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
-
-
-def _plan_json(found: Plan) -> dict[str, Any]:
-    priced = [
-        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells}
-        for p in prices(found)
-    ]
-    hops = [{**h, "reads": p} for h, p in zip(hops_json(found), priced, strict=True)]
-    return {
-        "selection": {
-            "dataset": found.selection.dataset.name,
-            "where": found.selection.where,
-            "attributes": found.attributes,
-            "rows": len(found.selection),
-        },
-        "want": names(found.wish),
-        "unmet": names(found.unmet),
-        "guarantee": names(found.guarantee),
-        "hops": hops,
-        "steps": [s.does for s in words.steps(found, prices(found))],
-    }
 
 
 def _datasets(asked: argparse.Namespace) -> None:
@@ -244,6 +232,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "run": _run,
     "trace": _trace,
     "plan": _plan,
+    "open": _open,
     "datasets": _datasets,
     "show": _show,
     "boxes": _boxes,

@@ -1,4 +1,4 @@
-"""Datasets and their rows, as listings show them."""
+"""Datasets, their rows and plans, as listings show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from inverses.answer import Found
+from inverses import words
+from inverses.answer import Found, hops_json
+from inverses.guarantees import names
+from inverses.outline import prices
+from inverses.planner import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
 from pipelines.datasets import Array, Table
@@ -78,3 +82,34 @@ def _cells(array: Array, at: Filter) -> pa.Table:
             parts.append(pa.table(columns, names=names))
     rows = pa.concat_tables(parts, promote_options="permissive")
     return Found(array, rows, at, {}, 0, 0, at).table()
+
+
+def plan_json(found: Plan) -> dict[str, Any]:
+    """A plan as plain data, with what each hop will read."""
+    priced = [
+        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells}
+        for p in prices(found)
+    ]
+    hops = [{**h, "reads": p} for h, p in zip(hops_json(found), priced, strict=True)]
+    return {
+        "selection": {
+            "dataset": found.selection.dataset.name,
+            "where": found.selection.where,
+            "attributes": found.attributes,
+            "rows": len(found.selection),
+        },
+        "want": names(found.wish),
+        "unmet": names(found.unmet),
+        "guarantee": names(found.guarantee),
+        "hops": hops,
+        "steps": [s.does for s in words.steps(found, prices(found))],
+    }
+
+
+def printable(text: str) -> str:
+    """A text from elsewhere, in which nothing can move the cursor.
+
+    >>> printable("red: \\x1b[31m")
+    'red: \\\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
