@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.trace import trace
+from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests.files import AT_THE_SEAM, Layout, at, pipeline_over
@@ -29,10 +30,12 @@ class Traced:
     answer: Answer
 
 
-def traced(layout: Layout, folder: Path, spark: SparkSession) -> Traced:
+def traced(layout: Layout, folder: Path, spark: SparkSession, absolute: bool = False) -> Traced:
     path = layout.at(folder)
     workspace = Workspace.create(folder / "workspace")
     pipeline = pipeline_over(path, only_minima=True, variables=dict(layout.variables))
+    if absolute:
+        pipeline = Pipeline.from_text(pipeline.text.replace(path.name, str(path)))
     run(pipeline, workspace, spark)
     answer = trace(workspace, "minima", at(AT_THE_SEAM), ["all"], spark=spark)
     return Traced(layout, path, workspace, answer)
