@@ -74,8 +74,8 @@ def _manifest(answer: Answer, sums: dict[str, str]) -> dict[str, Any]:
 
 def _parts(answer: Answer) -> Iterator[Part]:
     """The files of a bundle, always in this order."""
-    promised = {"want": names(answer.plan.wish), "unmet": names(answer.plan.unmet)}
-    promised |= {"guarantee": guarantees(answer)}  # type: ignore[dict-item]
+    wished, unmet = names(answer.plan.wish), names(answer.plan.unmet)
+    promised = {"want": wished, "unmet": unmet, "guarantee": guarantees(answer)}
     yield Part("README.txt", "the answer in words", "text/plain", _readme(answer).encode())
     yield _part("answer", "the answer, as whence trace --json", answer.to_json())
     yield _part("plan", "the plan, as whence plan --json", plan_json(answer.plan))
@@ -117,10 +117,9 @@ def _cells(answer: Answer, name: str) -> Iterator[Part]:
 
 def _has_box(answer: Answer, name: str) -> bool:
     """Whether there is a box around what was found that is small enough to be kept."""
+    found = answer.lineage[name]
     try:
-        return isinstance(answer.lineage[name].dataset, Array) and bool(
-            box_of(answer.lineage[name])
-        )
+        return isinstance(found.dataset, Array) and bool(box_of(found))
     except Refused:
         return False
 

@@ -24,7 +24,7 @@ from pipelines.errors import Failed, Refused
 FORMAT = 1
 SUFFIX = ".whence.zip"
 MOST_JSON = 16 * 2**20
-MOST_ROWS, MOST_TABLE_BYTES = 20_000_000, 4 * 2**30
+MOST_ROWS, MOST_TABLE_BYTES = 20_000_000, 2 * 2**30
 NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_temporal)
 TEXTS = (types.is_string, types.is_large_string)
 DEEPEST = 40
@@ -159,40 +159,51 @@ def _table(file: ZipFile, name: str) -> pa.Table:
     """The rows of a Parquet file, which may claim more of them than it has bytes for."""
     try:
         content = pa.BufferReader(file.read(name))
-        with pq.ParquetFile(content) as table:
-            _check_claims(name, table)
-            schema = table.schema_arrow
+        schema = pq.read_schema(content)
         texts = [f.name for f in schema if _is_text(f.type)]
-        rows = pq.read_table(content, read_dictionary=texts, partitioning=None)
+        # Read so, each text is held once, however often it comes.
+        with pq.ParquetFile(content, read_dictionary=texts) as table:
+            _check_claims(name, table.metadata, schema)
+            rows = pa.Table.from_batches(_batches(name, table), table.schema_arrow)
         _check_texts(name, rows.select(texts))
         return rows.cast(schema)
     except (pa.ArrowException, OSError) as error:
         raise Failed(f'"{name}" is not Parquet: {str(error).splitlines()[0]}') from None
 
 
+def _batches(name: str, table: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    size = 0
+    for batch in table.iter_batches():
+        size += batch.nbytes
+        _check_table_bytes(name, size)
+        yield batch
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in TEXTS)
 
 
-def _check_claims(name: str, table: pq.ParquetFile) -> None:
+def _check_claims(name: str, about: pq.FileMetaData, schema: pa.Schema) -> None:
     """Refuse a table of other than numbers, times and texts, or of too many."""
-    about = table.metadata
-    rows = max(
-        about.num_rows, sum(about.row_group(i).num_rows for i in range(about.num_row_groups))
-    )
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    rows = max(about.num_rows, sum(g.num_rows for g in groups))
     if rows > MOST_ROWS or 8 * rows * about.num_columns > MOST_TABLE_BYTES:
         raise Refused(f'its entry "{name}" claims {rows:,} rows of {about.num_columns:,} columns')
-    for field in table.schema_arrow:
+    for field in schema:
         if not any(is_kind(field.type) for is_kind in (*NUMBERS, *TEXTS)):
             raise Refused(f'its entry "{name}" has a column of {field.type!s:.40}')
 
 
 def _check_texts(name: str, rows: pa.Table) -> None:
-    """Refuse texts that are short in the file, where each is kept once, but not spelled out."""
+    """Refuse texts that are short where each is held once, but not spelled out."""
     size = 0
     for each in (chunk for column in rows.columns for chunk in column.chunks):
         longest = pc.max(pc.binary_length(each.dictionary)).as_py() or 0
         size += longest * len(each)
+    _check_table_bytes(name, size)
+
+
+def _check_table_bytes(name: str, size: int) -> None:
     if size > MOST_TABLE_BYTES:
         raise Refused(f'its entry "{name}" would unpack to more than {MOST_TABLE_BYTES:,} bytes')
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import pytest
 from explorer import export as exporting
 from explorer.cli import main
 from explorer.export import check_target, export
+from explorer.sizes import estimated_bytes
+from explorer.whole import whole
 from inverses.answer import Answer
 from pipelines.errors import Failed, Refused, WhenceError
 from tests.explorer.traced import SUFFIXES, Traced, plainly
@@ -72,7 +75,37 @@ def test_an_export_that_stops_halfway_keeps_the_earlier_file(
     assert left == ({} if suffix == ".zarr" else {target.name: "an earlier one"})
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".nc"])
+def test_a_file_without_a_name_is_written_where_there_can_be_one(tmp_path: Path) -> None:
+    with whole(tmp_path / "a.csv", nameless=True) as partial:
+        partial.write_text("half of it")
+        assert list(tmp_path.iterdir()) == []
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["half of it"]
+
+
+def test_where_every_file_has_a_name_a_hidden_one_takes_the_place_of_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    with whole(tmp_path / "a.csv", nameless=True) as partial:
+        partial.write_text("all of it")
+        assert partial.parent == tmp_path and partial.name.startswith(".")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_size_of_an_export_is_known_about_before_it_is_made(
+    era5: Traced, suffix: str, tmp_path: Path
+) -> None:
+    target = tmp_path / f"cells{suffix}"
+    about = estimated_bytes(era5.answer, target)
+    assert list(tmp_path.iterdir()) == []
+    path = export(era5.answer, target)
+    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    size = sum(p.stat().st_size for p in files)
+    assert size / 3 < about < size * 3
+
+
+@pytest.mark.parametrize("suffix", [s for s in SUFFIXES if s != ".zarr"])
 def test_an_export_takes_the_place_of_an_earlier_file(
     era5: Traced, suffix: str, tmp_path: Path
 ) -> None:
@@ -88,6 +121,8 @@ def test_an_export_takes_the_place_of_an_earlier_file(
     [
         ("cells.xlsx", "its name may end in .csv, .parquet, .nc, .zarr"),
         ("cells", "its name may end in"),
+        ("cells.zip", "its name may end in"),
+        (".zarr.zip", "its name may end in"),
         ("nowhere/cells.nc", "there is no directory"),
         ("taken.zarr", "exists, and is not replaced"),
         ("taken.csv", "exists, and is not replaced"),

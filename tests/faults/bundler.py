@@ -35,6 +35,8 @@ def untraced(path: Path) -> Answer:
 
 def main(demo: str, folder: str, kills: int) -> None:
     answer, chance, home = untraced(Path(demo)), random.Random(1997), Path(folder)
+    # What takes long only the first time is done before any process forks.
+    bundle(answer, home / "first.whence.zip")
     for kill in range(kills):
         process = os.fork()
         if not process:

@@ -10,6 +10,7 @@ import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from pipelines.workspace import Workspace
 from tests.faults.bundler import untraced
 
 Entries = dict[str, bytes]
+Change = Callable[[Entries], Entries]
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 
 
@@ -72,9 +74,7 @@ def entry(name: str, mode: int = stat.S_IFREG, packed: int = ZIP_DEFLATED) -> Zi
     return info
 
 
-def test_entries_written_by_another_zip_program_are_opened(
-    entries: Entries, tmp_path: Path
-) -> None:
+def test_entries_packed_by_another_program_are_opened(entries: Entries, tmp_path: Path) -> None:
     assert opened(written(tmp_path / "b.whence.zip", entries)).cells["agcm"].num_rows > 0
 
 
@@ -193,9 +193,7 @@ def test_any_flipped_byte_of_content_is_noticed(
         assert "is damaged" in said(Failed, path, capsys)
 
 
-def changed(
-    name: str, change: Callable[[dict[str, object]], object]
-) -> Callable[[Entries], Entries]:
+def changed(name: str, change: Callable[[dict[str, Any]], object]) -> Change:
     """Entries in one of which something is different."""
 
     def apply(entries: Entries) -> Entries:
@@ -206,7 +204,7 @@ def changed(
     return apply
 
 
-WRONG: dict[str, tuple[Callable[[Entries], Entries], str]] = {
+WRONG: dict[str, tuple[Change, str]] = {
     "no JSON": (lambda e: {**e, "answer.json": b"{"}, "is not JSON"),
     "no text": (lambda e: {**e, "answer.json": b"\xff\xfe"}, "is not JSON"),
     "too deep": (lambda e: {**e, "answer.json": DEEP[:400_000]}, "is not JSON"),
@@ -217,16 +215,16 @@ WRONG: dict[str, tuple[Callable[[Entries], Entries], str]] = {
     "no selection": (changed("answer.json", lambda a: a.pop("selection")), "what was selected"),
     "no lineage": (changed("answer.json", lambda a: a.update(lineage=[])), "not of the datasets"),
     "other cells": (
-        changed("answer.json", lambda a: a["lineage"]["agcm"].update(cells=9)),  # type: ignore[index]
+        changed("answer.json", lambda a: a["lineage"]["agcm"].update(cells=9)),
         "its answer says 9",
     ),
     "no promise": (
-        changed("answer.json", lambda a: a["lineage"]["agcm"].pop("guarantee")),  # type: ignore[index]
+        changed("answer.json", lambda a: a["lineage"]["agcm"].pop("guarantee")),
         "what is promised",
     ),
     "other plan": (changed("plan.json", lambda p: p.pop("selection")), "not the plan"),
     "no words": (changed("whence.json", lambda w: w.update(words="?")), "what it should"),
-    "no sums": (changed("whence.json", lambda w: w.update(words=[1])), "what it should"),
+    "no texts": (changed("whence.json", lambda w: w.update(words=[1])), "what it should"),
     "no Parquet": (lambda e: {**e, "cells/agcm.parquet": b"PAR1?PAR1"}, "is not Parquet"),
     "no answer": (lambda e: {n: c for n, c in e.items() if n != "answer.json"}, "has no"),
     "no cells": (
