@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from stat import S_IFMT, S_IFREG
 from typing import BinaryIO
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 
-from pipelines.errors import Failed, Refused
+from pipelines.errors import Failed, Refused, TooDear
 
 MOST_BYTES = 2 * 2**30
 MOST_ENTRIES = 4096
@@ -23,9 +23,12 @@ ENTRY_SIZE = 46 + 1024
 
 @contextmanager
 def archive(path: Path) -> Iterator[ZipFile]:
-    """A new archive; one over 4 GiB fails, as many programs could not read it."""
-    with ZipFile(path, "w", allowZip64=False) as file:
-        yield file
+    """A new archive; one over 2 GiB is refused, as many programs could not read it."""
+    try:
+        with ZipFile(path, "w", allowZip64=False) as file:
+            yield file
+    except LargeZipFile:
+        raise TooDear("this is too much for one zip file; select fewer") from None
 
 
 def add(file: ZipFile, name: str, content: bytes, deflated: bool = False) -> None:

@@ -26,7 +26,7 @@ from inverses.answer import Answer
 from inverses.guarantees import names
 from pipelines import history
 from pipelines.datasets import Array, to_json
-from pipelines.errors import Refused
+from pipelines.errors import Refused, TooDear
 from pipelines.workspace import Workspace
 
 
@@ -63,7 +63,10 @@ def write_bundle(answer: Answer, path: Path) -> None:
         add(file, "ro-crate-metadata.json", described, deflated=True)
         sums["ro-crate-metadata.json"] = sha256(described).hexdigest()
         add(file, "whence.json", _json(_manifest(answer, sums)), deflated=True)
-    checked(path)
+    try:
+        checked(path)
+    except Refused as error:
+        raise TooDear(f"this is too much for one bundle: {error}; select fewer") from None
 
 
 def _manifest(answer: Answer, sums: dict[str, str]) -> dict[str, Any]:

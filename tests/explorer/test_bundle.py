@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 from zipfile import ZipFile
 
 import pytest
@@ -25,9 +27,10 @@ from explorer.shown import plan_json
 from inverses import words
 from inverses.answer import Answer
 from inverses.trace import trace
-from pipelines.errors import Failed, Refused, SourceChanged
+from pipelines.errors import Failed, Refused, SourceChanged, TooDear
 from pipelines.workspace import Workspace
 from tests.explorer.traced import traced
+from tests.faults.bundler import untraced
 from tests.files import LAYOUTS
 
 ROOT = Path(__file__).parents[2]
@@ -181,6 +184,25 @@ def test_a_selection_of_a_source_is_bundled_too(
     assert evidence.cells["agcm"].num_rows == 144 and evidence.plan["hops"] == []
 
 
+def test_a_dataset_may_have_any_name_that_datasets_have(demo: Workspace, tmp_path: Path) -> None:
+    answer, name = untraced(demo.path), "größe.v1-2"
+    (found,) = answer.found.values()
+    dataset = replace(found.dataset, name=name)
+    selection = replace(answer.plan.selection, dataset=dataset)
+    renamed = replace(
+        answer,
+        plan=replace(answer.plan, selection=selection),
+        found={dataset.key: replace(found, dataset=dataset)},
+    )
+    target = bundle(renamed, tmp_path / "cells.whence.zip")
+    assert opened(target).cells[name].equals(answer.cells("agcm"))
+    with ZipFile(target) as file:
+        file.extractall(tmp_path / "unpacked")
+    assert f"cells/{quote(name)}.parquet" in {
+        e.id for e in ROCrate(tmp_path / "unpacked").data_entities
+    }
+
+
 def test_cells_too_far_apart_for_a_box_are_bundled_as_rows(
     answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +211,15 @@ def test_cells_too_far_apart_for_a_box_are_bundled_as_rows(
     with ZipFile(target) as file:
         assert "cells/agcm.nc" not in file.namelist()
     assert opened(target).cells["agcm"].num_rows == 9
+
+
+def test_what_could_not_be_opened_again_is_not_written(
+    answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.evidence.MOST_ROWS", 8)
+    with pytest.raises(TooDear, match="too much for one bundle"):
+        bundle(answer, tmp_path / "cells.whence.zip")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_that_changed_since_the_trace_is_not_evidence(
