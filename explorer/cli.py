@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_question(commands, "trace", "find the cells behind some rows")
     _add_question(commands, "plan", "show what a trace would do; runs nothing")
+    _add_open(commands)
     _add_datasets(commands)
     _add_show(commands)
     _add_boxes(commands)
@@ -171,8 +172,16 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser.add_argument("--limit-bytes", type=_count, metavar="N")
     parser.add_argument("--limit-cells", type=_count, metavar="N")
     parser.add_argument("--limit-seconds", type=_seconds, metavar="S")
-    parser.add_argument("--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr")
+    parser.add_argument(
+        "--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr .zarr.zip .whence.zip"
+    )
     _spark_option(parser)
+
+
+def _add_open(commands: Any) -> None:
+    parser = _command(commands, "open", "show the trace in an evidence bundle; needs no workspace")
+    parser.add_argument("bundle", metavar="BUNDLE")
+    _json_option(parser)
 
 
 def _add_datasets(commands: Any) -> None:

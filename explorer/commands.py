@@ -15,10 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 from explorer.demo import demo
+from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.shown import dataset_json, dataset_row, first_rows
+from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
 from inverses import words
-from inverses.answer import Limits, asked_json, hops_json
+from inverses.answer import Limits
 from inverses.guarantees import names, wish
 from inverses.outline import Price, prices
 from inverses.planner import Plan
@@ -129,6 +130,14 @@ def _trace(asked: argparse.Namespace) -> None:
         _print_answer([*words.told(answer), *([f"wrote {target}"] if target else [])])
 
 
+def _open(asked: argparse.Namespace) -> None:
+    evidence = opened(asked.bundle)
+    if asked.json:
+        print(json.dumps(evidence.answer))
+    else:
+        _print_answer([printable(line) for line in evidence.words])
+
+
 def _limits(asked: argparse.Namespace) -> Limits:
     given = {n: getattr(asked, f"limit_{n}") for n in ("bytes", "cells", "seconds")}
     return Limits(**{n: limit for n, limit in given.items() if limit is not None})
@@ -155,7 +164,7 @@ def _plan(asked: argparse.Namespace) -> None:
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     found, priced = _checked_plan(workspace, asked, registry, _limits(asked))
     if asked.json:
-        print(json.dumps(_plan_json(found, priced)))
+        print(json.dumps(plan_json(found, priced)))
         return
     if found.unmet:
         print(words.unmet(found))
@@ -176,19 +185,6 @@ def _print_grid(rows: list[list[str]]) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
-
-
-def _plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
-    reads = [
-        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells} for p in priced
-    ]
-    hops = [{**h, "reads": r} for h, r in zip(hops_json(found), reads, strict=True)]
-    return {
-        **asked_json(found),
-        "guarantee": names(found.guarantee),
-        "hops": hops,
-        "steps": [s.does for s in words.steps(priced)],
-    }
 
 
 def _datasets(asked: argparse.Namespace) -> None:
@@ -256,6 +252,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "run": _run,
     "trace": _trace,
     "plan": _plan,
+    "open": _open,
     "datasets": _datasets,
     "show": _show,
     "boxes": _boxes,

@@ -12,9 +12,11 @@ import panel_material_ui as pmui
 from explorer.asking import Asking, Traced
 from explorer.export import export
 from explorer.gate import Parcels
+from explorer.sizes import estimated_bytes
 from explorer.text import code, plain
 from explorer.work import Work
 from inverses.words import size
+from pipelines.errors import WhenceError
 
 FORMATS = {
     "NetCDF": ".nc",
@@ -49,8 +51,7 @@ class Exporting:
             self.view.objects = [plain(EMPTY)]
             return
         suffix = FORMATS[self.format.value]
-        total = sum(f.rows.nbytes for f in traced.answer.lineage.values())
-        about = f"About {size(total)} before compression."
+        about = _size_before(traced, suffix)
         command = f"{traced.question.command(self.asking.workspace.path)} --export cells{suffix}"
         same = [plain("The same from the command line:"), code(command)]
         self.view.objects = [self.format, plain(about), self.start, self.ready, *same]
@@ -75,3 +76,11 @@ class Exporting:
 
     def _failed(self, why: str) -> None:
         self.ready.objects = [pmui.Alert(plain(why), severity="error")]
+
+
+def _size_before(traced: Traced, suffix: str) -> str:
+    """About how large an export will be, or why there cannot be one."""
+    try:
+        return f"About {size(estimated_bytes(traced.answer, f'cells{suffix}'))}."
+    except WhenceError as error:
+        return str(error)

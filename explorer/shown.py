@@ -1,4 +1,4 @@
-"""Datasets and their rows, as listings show them."""
+"""Datasets, their rows and plans, as listings show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from inverses.answer import Found
+from inverses import words
+from inverses.answer import Found, asked_json, hops_json
+from inverses.guarantees import names
+from inverses.outline import Price
+from inverses.planner import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
 from pipelines.datasets import Array, Table
@@ -78,3 +82,25 @@ def _cells(array: Array, at: Filter) -> pa.Table:
             parts.append(pa.table(columns, names=names))
     rows = pa.concat_tables(parts, promote_options="permissive")
     return Found(array, rows, at, {}, 0, 0, at).table()
+
+
+def plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
+    """A plan as plain data, with what each hop will read."""
+    reads = [
+        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells} for p in priced
+    ]
+    return {
+        **asked_json(found),
+        "guarantee": names(found.guarantee),
+        "hops": [{**h, "reads": r} for h, r in zip(hops_json(found), reads, strict=True)],
+        "steps": [s.does for s in words.steps(priced)],
+    }
+
+
+def printable(text: str) -> str:
+    """A text from elsewhere, in which nothing can move the cursor.
+
+    >>> printable("red: \\x1b[31m")
+    'red: \\\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -48,3 +48,11 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(entry, dict):
                 yield entry
+
+
+def text_of(path: Path, run: str) -> str | None:
+    """The text of the pipeline that a run carried out, if the journal has it."""
+    for entry in entries(path):
+        if entry.get("event") == "started" and entry.get("run") == run:
+            return str(entry["text"]) if entry.get("text") else None
+    return None

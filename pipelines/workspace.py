@@ -65,6 +65,15 @@ class Workspace:
         elif taken:
             raise Refused(f'"{path}" exists and is not a workspace; name another directory')
 
+    @classmethod
+    def holding(cls, dataset: Dataset) -> Workspace | None:
+        """The workspace that a version was published in; none for a file from outside."""
+        above = Path(dataset.path).parents
+        for root in above:
+            if root / "datasets" / dataset.name / dataset.version in above and _format(root):
+                return cls(root)
+        return None
+
     @property
     def journal(self) -> Path:
         return self.path / "history.jsonl"

@@ -48,6 +48,12 @@ def test_the_demo_can_be_asked_as_the_readme_says(folder: Path) -> None:
     assert (folder / "cells.nc").exists()
 
 
+def test_evidence_is_exported_and_opened_as_the_readme_says(folder: Path) -> None:
+    done = shell(block("sh", "evidence"), folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("= complete, pure: agcm, 9 cells of slp in 1 step") == 2
+
+
 def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
     asked = next(line for line in block("sh", "demo").splitlines() if "plan" in line)
     shown = re.search(r"^   hop .*?(?=^```)", (ROOT / "README.md").read_text(), re.M | re.S)
