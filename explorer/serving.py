@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import holoviews as hv
 import panel as pn
@@ -29,7 +30,7 @@ def serving(
     gate = Gate(free_port(port))
     server = Server(workspace, registry, engine, gate, author)
     engine.start()
-    thread = start(server)
+    thread = start(server, server.page)
     said(gate.url)
     try:
         threading.Event().wait()
@@ -37,12 +38,12 @@ def serving(
         thread.stop()
 
 
-def start(server: Server) -> pn.io.threads.StoppableThread:
-    """Serve in a thread; the page is up before Spark is."""
+def start(server: Server, page: Callable[[], Any]) -> pn.io.threads.StoppableThread:
+    """Serve a page in a thread; it is up before Spark is."""
     pn.extension("tabulator", notifications=True, reconnect=True)
     hv.extension("bokeh", logo=False)
     thread: pn.io.threads.StoppableThread = serve(
-        server.page, server.gate, server.parcels, threaded=True, verbose=False
+        page, server.gate, server.parcels, threaded=True, verbose=False
     )
     return thread
 
