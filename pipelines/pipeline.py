@@ -19,6 +19,7 @@ from pipelines.errors import Refused, unknown
 NAME = re.compile(r"[\w.-]{1,80}")
 LONGEST = 200_000
 DEEPEST = 20
+KINDS = {"array": "an array", "table": "a table"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class Pipeline:
         kind = self.steps[given].box.kind if given in self.steps else self.sources[given].kind
         if kind != port.kind:
             raise Refused(
-                f'port "{port.name}" of box "{name}" takes a {port.kind}, "{given}" is a {kind}'
+                f'port "{port.name}" of box "{name}" takes {KINDS[port.kind]}, '
+                f'"{given}" is {KINDS[kind]}'
             )
         if given in self.steps:
             _check_types(name, port, given, self.steps[given].box.makes)

@@ -117,7 +117,7 @@ def test_what_is_drawn_by_hand_is_the_demo() -> None:
 
 
 REFUSALS = {
-    "wrong kind": (lambda d: d.wired("minima", "field", "tracks"), "takes a array.* is a table"),
+    "wrong kind": (lambda d: d.wired("minima", "field", "tracks"), "takes an array.* is a table"),
     "missing type": (lambda d: d.wired("tracks", "minima", "agcm"), "takes a table"),
     "unknown port": (lambda d: d.wired("minima", "fields", "agcm"), 'did you mean "field"'),
     "unknown box": (lambda d: d.wired("minimum", "field", "agcm"), 'did you mean "minima"'),
@@ -134,7 +134,7 @@ REFUSALS = {
     "paste of no box": (lambda d: d.pasted("name: p\nboxes: {a: {box: x}}", BOXES), "no box"),
     "paste that does not fit": (
         lambda d: d.pasted("name: p\nboxes: {a: {box: extract_minima, inputs: {field: tracks}}}"),
-        "takes a array",
+        "takes an array",
     ),
     "circle in a paste": (
         lambda d: d.pasted(
