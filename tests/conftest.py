@@ -1,4 +1,4 @@
-"""What tests share: one Spark session, and one workspace with the demo in it."""
+"""What tests share: one Spark session, one workspace with the demo in it, and one browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.spark import session, warm
 from pipelines.workspace import Workspace
+from tests.browser import chromium as chromium
 
 settings.register_profile("day", max_examples=300, deadline=None, derandomize=True)
 settings.register_profile(
