@@ -19,6 +19,7 @@ from pipelines.errors import Refused, unknown
 NAME = re.compile(r"[\w.-]{1,80}")
 LONGEST = 200_000
 DEEPEST = 20
+KINDS = {"array": "an array", "table": "a table"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Step:
 
     box: Box
     inputs: Mapping[str, str]
+
+    def bare_ports(self) -> list[str]:
+        """The ports at which there is nothing yet."""
+        return [p.name for p in self.box.takes if p.name not in self.inputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +77,31 @@ class Pipeline:
         cls, text: str, boxes: Mapping[str, type[Box]] | None = None, base: Path | None = None
     ) -> Pipeline:
         """Read a pipeline from YAML: data only, nothing in it is executed."""
+        pipeline = cls.unfinished(text, boxes, base)
+        pipeline.check_whole()
+        return pipeline
+
+    @classmethod
+    def unfinished(
+        cls, text: str, boxes: Mapping[str, type[Box]] | None = None, base: Path | None = None
+    ) -> Pipeline:
+        """Read a pipeline that may lack boxes and inputs; what it has is checked all the same."""
+        pipeline = cls.as_written(text, boxes, base)
+        pipeline.check_arrows()
+        return pipeline
+
+    @classmethod
+    def as_written(
+        cls, text: str, boxes: Mapping[str, type[Box]] | None = None, base: Path | None = None
+    ) -> Pipeline:
+        """Read the boxes of a text, each checked by itself, and the arrows as they stand there."""
         known = boxes if boxes is not None else boxes_in(modules())
         plain = _mapping(_loaded(text), "a pipeline", {"name", "sources", "boxes"})
         if not isinstance(plain.get("name"), str):
             raise Refused("a pipeline needs a name, like: name: cyclones")
-        sources = {n: _source(n, s, base) for n, s in _named(plain, "sources")}
+        sources = {n: source_of(n, s, base) for n, s in _named(plain, "sources")}
         steps = {n: _step(n, s, known) for n, s in _named(plain, "boxes")}
-        pipeline = cls(_checked_name(plain["name"]), sources, steps, text)
-        pipeline._check()
-        return pipeline
+        return cls(checked_name(plain["name"]), sources, steps, text)
 
     def graph(self) -> nx.DiGraph[str]:
         """Datasets, and an arrow from each to what is made of it."""
@@ -95,33 +116,41 @@ class Pipeline:
             if name in self.steps:
                 yield name, self.steps[name]
 
-    def _check(self) -> None:
+    def check_whole(self) -> None:
+        """Refuse a pipeline that has no boxes, or one with nothing at a port."""
         if not self.steps:
             raise Refused(f'pipeline "{self.name}" has no boxes')
+        for name, step in self.steps.items():
+            for port in step.bare_ports():
+                raise Refused(f'box "{name}" ({step.box.name}) has nothing at its port "{port}"')
+
+    def check_arrows(self) -> None:
+        """Refuse two datasets of one name, arrows that do not fit, and arrows in a circle."""
         for name in set(self.sources) & set(self.steps):
             raise Refused(f'"{name}" is both a source and a box; rename one')
         for name, step in self.steps.items():
-            self._check_ports(name, step)
+            for port, given in step.inputs.items():
+                self.check_arrow(name, port, given)
         for cycle in nx.simple_cycles(self.graph()):
             raise Refused(f"the arrows run in a circle: {' -> '.join([*cycle, cycle[0]])}")
 
-    def _check_ports(self, name: str, step: Step) -> None:
-        ports = {p.name: p for p in step.box.takes}
-        for port, given in step.inputs.items():
-            if port not in ports:
-                raise unknown("port", port, ports, f'at box "{name}" ({step.box.name})')
-            if given not in self.sources and given not in self.steps:
-                raise unknown("dataset", given, [*self.sources, *self.steps], f'for box "{name}"')
-            self._check_fit(name, ports[port], given)
-        for port in ports.keys() - step.inputs.keys():
-            raise Refused(f'box "{name}" ({step.box.name}) has nothing at its port "{port}"')
+    def check_arrow(self, name: str, port: str, given: str) -> None:
+        """Refuse an arrow from or to what is not there, or between what does not fit."""
+        box = self.steps[name].box
+        ports = {p.name: p for p in box.takes}
+        if port not in ports:
+            raise unknown("port", port, ports, f'at box "{name}" ({box.name})')
+        if given not in self.sources and given not in self.steps:
+            raise unknown("dataset", given, [*self.sources, *self.steps], f'for box "{name}"')
+        self._check_fit(name, ports[port], given)
 
     def _check_fit(self, name: str, port: Port, given: str) -> None:
         """Refuse an arrow whose dataset is of another kind, or lacks a type the port needs."""
         kind = self.steps[given].box.kind if given in self.steps else self.sources[given].kind
         if kind != port.kind:
             raise Refused(
-                f'port "{port.name}" of box "{name}" takes a {port.kind}, "{given}" is a {kind}'
+                f'port "{port.name}" of box "{name}" takes {KINDS[port.kind]}, '
+                f'"{given}" is {KINDS[kind]}'
             )
         if given in self.steps:
             _check_types(name, port, given, self.steps[given].box.makes)
@@ -194,10 +223,11 @@ def _named(plain: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(entries, dict):
         raise Refused(f"{key} maps names to descriptions; found {entries!r:.60}")
     for name, entry in entries.items():
-        yield _checked_name(name), entry
+        yield checked_name(name), entry
 
 
-def _checked_name(name: Any) -> str:
+def checked_name(name: Any) -> str:
+    """A name if it may be one: of a pipeline, a source or a box."""
     if (
         not isinstance(name, str)
         or not NAME.fullmatch(name)
@@ -210,7 +240,8 @@ def _checked_name(name: Any) -> str:
     return name
 
 
-def _source(name: str, entry: Any, base: Path | None) -> Source:
+def source_of(name: str, entry: Any, base: Path | None = None) -> Source:
+    """A source from its description."""
     plain = _mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
     if not isinstance(plain.get("path"), str) or "\0" in plain["path"]:
         raise Refused(f'source "{name}" needs a path')

@@ -91,6 +91,7 @@ def _publish_step(
     number: str,
     progress: Progress | None,
 ) -> Dataset:
+    began = time.monotonic()
     inputs = {port: made[given] for port, given in step.inputs.items()}
     versions = {p: (d.name, d.version) for p, d in inputs.items()}
     box = step.box
@@ -102,7 +103,11 @@ def _publish_step(
             assert isinstance(box, TableBox)
             frame = box.run(inputs, spark)
             dataset = _write(frame, stage, name, box)
-        return workspace.publish(stage, replace(dataset, made=how))
+        published = workspace.publish(stage, replace(dataset, made=how))
+    seconds = round(time.monotonic() - began, 3)
+    about = {"run": number, "dataset": name, "version": published.version, "seconds": seconds}
+    history.append(workspace.journal, {"event": "made", **about})
+    return published
 
 
 def _write(frame: DataFrame, stage: Path, name: str, box: TableBox) -> Table:

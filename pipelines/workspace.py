@@ -49,7 +49,7 @@ class Workspace:
         if _format(root) is None:
             try:
                 (root / "datasets").mkdir(parents=True, exist_ok=True)
-                _write_whole(root / "whence.json", json.dumps({"format": FORMAT}))
+                write_whole(root / "whence.json", json.dumps({"format": FORMAT}))
             except OSError as error:
                 raise Failed(f'cannot make a workspace at "{path}": {error.strerror}') from None
         return cls(root)
@@ -134,7 +134,7 @@ class Workspace:
             for left in home.glob(".current-*"):
                 left.unlink(missing_ok=True)
             version = _moved(stage, home, dataset)
-            _write_whole(home / "current", version)
+            write_whole(home / "current", version)
         sync(home.parent)
         return self.dataset(dataset.name, version)
 
@@ -244,11 +244,11 @@ def _is_ours_to_make(root: Path) -> bool:
     return all(p.name == "datasets" or p.name.startswith(".whence.json-") for p in root.iterdir())
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Replace a small file so that readers see the old text or the new, never less."""
     partial = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
     try:
-        partial.write_text(text)
+        partial.write_text(text, encoding="utf-8")
         sync(partial)
         partial.replace(path)
     finally:

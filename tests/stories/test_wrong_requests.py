@@ -215,7 +215,7 @@ RUNS = {
     ),
     "arrow of another kind": (
         pipeline("t: {box: identify_tracks, inputs: {minima: agcm}}"),
-        ['port "minima" of box "t" takes a table, "agcm" is a array'],
+        ['port "minima" of box "t" takes a table, "agcm" is an array'],
     ),
     "parameter": (
         pipeline("m: {box: extract_minima, inputs: {field: agcm}, params: {margins: 1}}"),
