@@ -160,6 +160,11 @@ class Drawing(param.Parameterized):
             return
         self.change(lambda d: d.drawn(reduce(changed, names, d.sheet)))
 
+    def recall(self) -> None:
+        """Draw what the workspace was last run with, if nothing is drawn and nothing undone."""
+        if not self.draft.names and not self.can_undo:
+            self._show(Undo(placed(remembered(self.workspace, self.registry, self.held))))
+
     def load(self, text: str) -> None:
         """Open a pipeline from text: one step, so that what was there can be had again."""
         self._open(lambda: Draft.from_text(text, self.registry.boxes))

@@ -13,15 +13,16 @@ import panel_material_ui as pmui
 
 from explorer.asking import Asking, Question
 from explorer.bars import Controls, Jobs
+from explorer.canvas import Canvas
 from explorer.data import Data
 from explorer.escape import Escape
 from explorer.exporting import Exporting
 from explorer.gate import Gate, Parcels
-from explorer.glances import Glances
+from explorer.glances import Glances, has_places
 from explorer.maps import Clicked, Map
 from explorer.rows import Rows
 from explorer.series import Series, Slices
-from explorer.state import State
+from explorer.state import State, is_field
 from explorer.text import plain
 from explorer.why import Why
 from explorer.work import Engine, Work
@@ -29,6 +30,7 @@ from inverses.answer import Limits
 from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
+CANVAS = 300
 VIEWS = ("Map", "Table", "Slices", "Time series")
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced", "pins")
 
@@ -72,6 +74,8 @@ class Visit:
         self.series = Series(self.state, server.glances)
         self.exporting = Exporting(self.asking, self.work, server.parcels)
         self.data = Data(self.asking)
+        self.canvas = Canvas(server.workspace, server.registry, self.work, server.author)
+        self.canvas.param.watch(self._picked, "selected")
         self.escape = Escape()  # type: ignore[no-untyped-call]
         self.escape.param.watch(lambda *_: self._cleared(), "escaped")
         self.controls = Controls(self.state)
@@ -97,9 +101,9 @@ class Visit:
         self.asking.clear()
 
     def _page(self) -> Any:
-        return pmui.Page(  # type: ignore[attr-defined]
+        page = pmui.Page(  # type: ignore[attr-defined]
             title=f"Whence: {self.server.workspace.path.name}",
-            sidebar=[self.looks],
+            sidebar=[self._sidebar()],
             main=[self._main()],
             contextbar=[self._contextbar()],
             contextbar_open=True,
@@ -108,6 +112,27 @@ class Visit:
             sidebar_width=250,
             busy_indicator=None,
         )
+        page.param.watch(lambda event: self.canvas.param.update(dark=event.new), "dark_theme")
+        self.canvas.dark = page.dark_theme
+        return page
+
+    def _sidebar(self) -> Any:
+        """What to look at and the outline of boxes; while drawing, the palette above them."""
+        palette = pn.Column(self.canvas.palette, visible=False, sizing_mode="stretch_width")
+        self.canvas.param.watch(
+            lambda event: palette.param.update(visible=event.new == "edit"), "mode"
+        )
+        return pn.Column(palette, self.looks, self.canvas.outline, sizing_mode="stretch_width")
+
+    def _picked(self, event: Any) -> None:
+        """Show the data of the box that was selected, if it has any yet."""
+        if event.new in self.server.workspace.names():
+            self.state.table = event.new
+            dataset = self.server.workspace.dataset(event.new)
+            if is_field(dataset):
+                self.state.field = event.new
+            elif has_places(dataset):
+                self.state.points = event.new
 
     def _refreshed(self) -> None:
         """Follow what runs publish while the page is open."""
@@ -116,6 +141,8 @@ class Visit:
         if now == self._versions:
             return
         self._versions = now
+        self.canvas.refresh()
+        self.canvas.recall()
         self.state.reset()
         self.controls.follow()
         for made in ("rows", "slices"):
@@ -157,8 +184,9 @@ class Visit:
         strip = pmui.Tabs(*((n, pn.Spacer(height=0)) for n in VIEWS), sizing_mode="stretch_width")
         strip.param.watch(lambda event: self._viewed(event.new), "active")
         self._viewed(0)
-        parts = (strip, *self.views, self.jobs.view, self.escape)
-        return pn.Column(*parts, sizing_mode="stretch_both", min_height=620)
+        drawn = pn.Column(self.canvas.view, height=CANVAS, sizing_mode="stretch_width", margin=0)
+        parts = (drawn, strip, *self.views, self.jobs.view, self.escape)
+        return pn.Column(*parts, sizing_mode="stretch_both", min_height=820)
 
     def _viewed(self, active: int) -> None:
         """Show one view; what is not seen is not drawn either."""
@@ -180,6 +208,7 @@ class Visit:
     def _contextbar(self) -> Any:
         return pmui.Tabs(
             ("Why", self.why.view),
+            ("Configure", self.canvas.configure),
             ("Data", self.data.view),
             ("Export", self.exporting.view),
             sizing_mode="stretch_width",
@@ -189,6 +218,7 @@ class Visit:
         """Follow what is asked: hops to show, and the place over time."""
         planned = self.asking.planned
         hops = len(planned.plan.hops) if planned else 0
+        self._show_path()
         self.jobs.hop.end = max(hops, 1)
         self.state.hop = hops
         if planned and len(planned.plan.selection) == 1:
@@ -199,6 +229,15 @@ class Visit:
             }
             if all(place.values()):
                 self.series.show({d: int(s.low[0]) for d, s in place.items() if s is not None})
+
+    def _show_path(self) -> None:
+        """Colour the boxes that the question goes back through."""
+        planned = self.asking.planned
+        if planned is None:
+            self.canvas.clear_path()
+        else:
+            behind = [hop.source.name for hop in planned.plan.hops]
+            self.canvas.show_path([planned.question.dataset, *behind])
 
     def _addressed(self) -> None:
         """Take from the address what is asked, and keep the address true."""

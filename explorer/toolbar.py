@@ -60,7 +60,7 @@ class Toolbar:
         self.search = pmui.TextInput(label="Find", size="small", width=120, margin=(6, 8))
         self.search.param.watch(lambda e: drawing.param.update(sought=e.new), "value_input")
         self.search.param.watch(lambda _: drawing.find(), "enter_pressed")
-        self.view = pn.FlexBox(
+        self.view = pmui.FlexBox(
             *self._parts(), align_items="center", gap="2px", sizing_mode="stretch_width"
         )
 

@@ -1,4 +1,4 @@
-"""A real browser for tests: pages are served here, and whatever goes wrong in one fails its test."""
+"""A real browser for tests: pages are served here; what goes wrong in one fails its test."""
 
 from __future__ import annotations
 

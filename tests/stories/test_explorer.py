@@ -121,13 +121,13 @@ def test_a_click_selects_the_cell_under_it(
     before = {"start": lon - half[0], "end": lon + half[0]}
 
     def zoomed() -> None:
+        visit.asking.planned = None
         figure.x_range.update(**before)
         figure.y_range.update(start=lat - half[1], end=lat + half[1])
 
     figure.document.add_next_tick_callback(zoomed)
     middle = page.evaluate  # the middle of the frame is where we click
     until(page, lambda: abs(middle(RANGE)[0] - before["start"]) < 1e-6)
-    visit.asking.planned = None
     click_at(page, lon, lat)
     planned = until(page, lambda: visit.asking.planned)
     assert planned.question.dataset == "agcm"
