@@ -18,6 +18,9 @@ from pipelines.pipeline import Step
 
 NOTHING = "(nothing)"
 WIDE = {"sizing_mode": "stretch_width", "width": None, "size": "small", "margin": (8, 10)}
+NATIVE = {"sizing_mode": "stretch_width", "margin": (8, 10, 0, 10)}
+HINT = {"font-size": "12px", "opacity": "0.75"}
+WRONG = {"font-size": "12px", "color": "#D55E00"}
 EMPTY = "Select a box to see what goes into it and to set its parameters."
 
 
@@ -29,6 +32,7 @@ class Configure:
         self.view = pn.Column(sizing_mode="stretch_width")
         self._of: tuple[Any, ...] | None = None
         self._fields: dict[str, Any] = {}
+        self._hints: dict[str, Any] = {}
         self._filling = False
 
     def draw(self) -> None:
@@ -42,6 +46,7 @@ class Configure:
         self._fill(name, step)
 
     def _build(self, name: str, step: Step | None) -> None:
+        self._hints = {}
         if name not in self.drawing.draft.names:
             self._fields = {}
             self.view.objects = [pmui.Alert(title=EMPTY, severity="info", margin=10)]
@@ -50,11 +55,12 @@ class Configure:
         self._fields = {"name": self._name_field(name), **fields}
         for field in self._fields.values():
             field.disabled = self.drawing.mode != "edit"
-        self.view.objects = [
-            *self._heading(name, step),
-            *self._fields.values(),
-            *self._ending(name),
-        ]
+        self.view.objects = [*self._heading(name, step), *self._rows(), *self._ending(name)]
+
+    def _rows(self) -> list[Any]:
+        """The fields, and under each input what may go into it."""
+        hints = {f"port {port}": [hint] for port, hint in self._hints.items()}
+        return [part for key, f in self._fields.items() for part in (f, *hints.get(key, []))]
 
     def _heading(self, name: str, step: Step | None) -> list[Any]:
         if step is None:
@@ -97,12 +103,15 @@ class Configure:
         }
 
     def _port_field(self, name: str, port: str) -> Any:
-        field = pmui.Select(label=f"Input {port}", options=[NOTHING], value=NOTHING, **WIDE)
+        # The browser's own list: that of pmui.Select does not open by keyboard.
+        field = pn.widgets.Select(label=f"Input {port}", options=[NOTHING], **NATIVE)
+        hint = _said("")
 
         def wire(given: str) -> None:
             if not self.drawing.change(lambda d: _wired(d, name, port, given)):
-                field.param.update(error_state=True, helper_text=self.drawing.notice)
+                hint.param.update(object=escape(self.drawing.notice), styles=WRONG)
 
+        self._hints[port] = hint
         return self._watched(field, wire)
 
     def _param_field(self, name: str, declared: Field[Any], hint: Any) -> Any:
@@ -127,7 +136,7 @@ class Configure:
             return
         status = self.drawing.status(name)
         wrong = status.state in ("failed", "missing")
-        self._state.param.update(title=status.line, severity="warning" if wrong else "info")
+        self._state.param.update(title=status.words, severity="warning" if wrong else "info")
         self._filling = True
         try:
             self._fields["name"].value = name
@@ -141,8 +150,9 @@ class Configure:
             field = self._fields[f"port {port.name}"]
             given = step.inputs.get(port.name, NOTHING)
             needs = ", ".join(map(repr, port.needs))
+            field.param.update(options=others, value=given)
             helps = f"{port.kind} with {needs}" if needs else port.kind
-            field.param.update(options=others, value=given, error_state=False, helper_text=helps)
+            self._hints[port.name].param.update(object=escape(helps), styles=HINT)
         for declared in step.box.parameters():
             field = self._fields[f"param {declared.name}"]
             field.value = getattr(step.box, declared.name)
