@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import Field
 from html import escape
-from math import floor, log10
 from typing import Any, get_type_hints
 
 import panel as pn
@@ -121,7 +120,8 @@ class Configure:
 
         def tune(value: Any) -> None:
             mark = self.drawing.burst(f"tune {name} {declared.name}")
-            if not self.drawing.change(lambda d: d.tuned(name, {declared.name: value}), mark):
+            meant = {declared.name: _meant(hint, value)}
+            if not self.drawing.change(lambda d: d.tuned(name, meant), mark):
                 field.param.update(error_state=True, helper_text=self.drawing.notice)
 
         return self._watched(field, tune)
@@ -155,7 +155,7 @@ class Configure:
             self._hints[port.name].param.update(object=escape(helps), styles=HINT)
         for declared in step.box.parameters():
             field = self._fields[f"param {declared.name}"]
-            field.value = getattr(step.box, declared.name)
+            field.value = _shown(getattr(step.box, declared.name))
             if hasattr(field, "helper_text"):
                 field.param.update(error_state=False, helper_text=_helps(declared))
 
@@ -173,26 +173,35 @@ def _wired(draft: Draft, name: str, port: str, given: str) -> Draft:
 
 
 def _widget(hint: Any, label: str, declared: Field[Any]) -> Any:
-    """A field for a parameter of this type."""
-    low, high = declared.metadata.get("low"), declared.metadata.get("high")
+    """A field for a parameter of this type.
+
+    Numbers are typed into a field of text: pmui's own for numbers forgets what is typed after
+    the first Enter.
+    """
     if hint is bool:
         return pmui.Checkbox(label=f"{label}: {declared.metadata.get('help', '')}", margin=(4, 10))
-    if hint is int:
-        return pmui.IntInput(label=label, start=low, end=high, **WIDE)
-    if hint is float:
-        return pmui.FloatInput(label=label, start=low, end=high, step=_step(declared), **WIDE)
     return pmui.TextInput(label=label, **WIDE)
 
 
-def _step(declared: Field[Any]) -> float:
-    """How far an arrow key moves a number: a tenth of what it usually is, rounded.
+def _shown(value: Any) -> Any:
+    """A value as its field shows it.
 
-    >>> from pipelines.boxes.cyclones import ExtractMinima
-    >>> _step(ExtractMinima.parameters()[0])
-    100.0
+    >>> _shown(1000.0), _shown(0.25), _shown(8), _shown(True)
+    ('1000', '0.25', '8', True)
     """
-    usual = abs(declared.default) if isinstance(declared.default, float) else 0.0
-    return float(10.0 ** floor(log10(usual / 10))) if usual else 0.1
+    return value if isinstance(value, bool) else str(value).removesuffix(".0")
+
+
+def _meant(hint: Any, typed: Any) -> Any:
+    """The value that was typed; what is none is left as it is, to be refused.
+
+    >>> _meant(float, "1e3"), _meant(int, "8"), _meant(int, "x"), _meant(bool, True)
+    (1000.0, 8, 'x', True)
+    """
+    try:
+        return hint(typed.strip()) if hint in (int, float) else typed
+    except ValueError:
+        return typed
 
 
 def _helps(declared: Field[Any]) -> str:

@@ -35,8 +35,8 @@ class Bench:
         return self.node(name).locator(f'.react-flow__handle[data-handleid="{port}"]')
 
     def item(self, name: str) -> Locator:
-        """A box in the palette."""
-        return self.page.locator(".MuiListItemButton-root", has_text=name).first
+        """A box in the palette, or else in the outline."""
+        return self.page.locator(".MuiListItemButton-root:visible", has_text=name).first
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
