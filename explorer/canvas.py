@@ -11,7 +11,7 @@ import param
 
 from explorer.configure import Configure
 from explorer.flow import Flow
-from explorer.keys import Keys
+from explorer.keys import Keys, together
 from explorer.palette import Outline, Palette
 from explorer.running import Running
 from explorer.statuses import Status
@@ -94,10 +94,10 @@ class Canvas(Running):
         self.statuses = {**self.statuses, name: Status(state, text, seconds)}
 
     def _draw(self, *_: param.parameterized.Event) -> None:
-        with pn.io.hold():
+        with together():
             for part in (self._flow, self._toolbar, self._outline, self._configure):
                 part.draw()
-            self._keys.active = self.mode == "edit"
+            self._keys.active = self.palette.visible = self.mode == "edit"
             self._draw_notice()
 
     def _draw_notice(self, *_: param.parameterized.Event) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import Field
 from html import escape
-from math import floor, log10
 from typing import Any, get_type_hints
 
 import panel as pn
@@ -18,6 +17,9 @@ from pipelines.pipeline import Step
 
 NOTHING = "(nothing)"
 WIDE = {"sizing_mode": "stretch_width", "width": None, "size": "small", "margin": (8, 10)}
+NATIVE = {"sizing_mode": "stretch_width", "margin": (8, 10, 0, 10)}
+HINT = {"font-size": "12px", "opacity": "0.75"}
+WRONG = {"font-size": "12px", "color": "#D55E00"}
 EMPTY = "Select a box to see what goes into it and to set its parameters."
 
 
@@ -29,6 +31,7 @@ class Configure:
         self.view = pn.Column(sizing_mode="stretch_width")
         self._of: tuple[Any, ...] | None = None
         self._fields: dict[str, Any] = {}
+        self._hints: dict[str, Any] = {}
         self._filling = False
 
     def draw(self) -> None:
@@ -42,6 +45,7 @@ class Configure:
         self._fill(name, step)
 
     def _build(self, name: str, step: Step | None) -> None:
+        self._hints = {}
         if name not in self.drawing.draft.names:
             self._fields = {}
             self.view.objects = [pmui.Alert(title=EMPTY, severity="info", margin=10)]
@@ -50,11 +54,12 @@ class Configure:
         self._fields = {"name": self._name_field(name), **fields}
         for field in self._fields.values():
             field.disabled = self.drawing.mode != "edit"
-        self.view.objects = [
-            *self._heading(name, step),
-            *self._fields.values(),
-            *self._ending(name),
-        ]
+        self.view.objects = [*self._heading(name, step), *self._rows(), *self._ending(name)]
+
+    def _rows(self) -> list[Any]:
+        """The fields, and under each input what may go into it."""
+        hints = {f"port {port}": [hint] for port, hint in self._hints.items()}
+        return [part for key, f in self._fields.items() for part in (f, *hints.get(key, []))]
 
     def _heading(self, name: str, step: Step | None) -> list[Any]:
         if step is None:
@@ -97,12 +102,15 @@ class Configure:
         }
 
     def _port_field(self, name: str, port: str) -> Any:
-        field = pmui.Select(label=f"Input {port}", options=[NOTHING], value=NOTHING, **WIDE)
+        # The browser's own list: that of pmui.Select does not open by keyboard.
+        field = pn.widgets.Select(label=f"Input {port}", options=[NOTHING], **NATIVE)
+        hint = _said("")
 
         def wire(given: str) -> None:
             if not self.drawing.change(lambda d: _wired(d, name, port, given)):
-                field.param.update(error_state=True, helper_text=self.drawing.notice)
+                hint.param.update(object=escape(self.drawing.notice), styles=WRONG)
 
+        self._hints[port] = hint
         return self._watched(field, wire)
 
     def _param_field(self, name: str, declared: Field[Any], hint: Any) -> Any:
@@ -112,7 +120,8 @@ class Configure:
 
         def tune(value: Any) -> None:
             mark = self.drawing.burst(f"tune {name} {declared.name}")
-            if not self.drawing.change(lambda d: d.tuned(name, {declared.name: value}), mark):
+            meant = {declared.name: _meant(hint, value)}
+            if not self.drawing.change(lambda d: d.tuned(name, meant), mark):
                 field.param.update(error_state=True, helper_text=self.drawing.notice)
 
         return self._watched(field, tune)
@@ -127,7 +136,7 @@ class Configure:
             return
         status = self.drawing.status(name)
         wrong = status.state in ("failed", "missing")
-        self._state.param.update(title=status.line, severity="warning" if wrong else "info")
+        self._state.param.update(title=status.words, severity="warning" if wrong else "info")
         self._filling = True
         try:
             self._fields["name"].value = name
@@ -141,11 +150,12 @@ class Configure:
             field = self._fields[f"port {port.name}"]
             given = step.inputs.get(port.name, NOTHING)
             needs = ", ".join(map(repr, port.needs))
+            field.param.update(options=others, value=given)
             helps = f"{port.kind} with {needs}" if needs else port.kind
-            field.param.update(options=others, value=given, error_state=False, helper_text=helps)
+            self._hints[port.name].param.update(object=escape(helps), styles=HINT)
         for declared in step.box.parameters():
             field = self._fields[f"param {declared.name}"]
-            field.value = getattr(step.box, declared.name)
+            field.value = _shown(getattr(step.box, declared.name))
             if hasattr(field, "helper_text"):
                 field.param.update(error_state=False, helper_text=_helps(declared))
 
@@ -163,26 +173,35 @@ def _wired(draft: Draft, name: str, port: str, given: str) -> Draft:
 
 
 def _widget(hint: Any, label: str, declared: Field[Any]) -> Any:
-    """A field for a parameter of this type."""
-    low, high = declared.metadata.get("low"), declared.metadata.get("high")
+    """A field for a parameter of this type.
+
+    Numbers are typed into a field of text: pmui's own for numbers forgets what is typed after
+    the first Enter.
+    """
     if hint is bool:
         return pmui.Checkbox(label=f"{label}: {declared.metadata.get('help', '')}", margin=(4, 10))
-    if hint is int:
-        return pmui.IntInput(label=label, start=low, end=high, **WIDE)
-    if hint is float:
-        return pmui.FloatInput(label=label, start=low, end=high, step=_step(declared), **WIDE)
     return pmui.TextInput(label=label, **WIDE)
 
 
-def _step(declared: Field[Any]) -> float:
-    """How far an arrow key moves a number: a tenth of what it usually is, rounded.
+def _shown(value: Any) -> Any:
+    """A value as its field shows it.
 
-    >>> from pipelines.boxes.cyclones import ExtractMinima
-    >>> _step(ExtractMinima.parameters()[0])
-    100.0
+    >>> _shown(1000.0), _shown(0.25), _shown(8), _shown(True)
+    ('1000', '0.25', '8', True)
     """
-    usual = abs(declared.default) if isinstance(declared.default, float) else 0.0
-    return float(10.0 ** floor(log10(usual / 10))) if usual else 0.1
+    return value if isinstance(value, bool) else str(value).removesuffix(".0")
+
+
+def _meant(hint: Any, typed: Any) -> Any:
+    """The value that was typed; what is none is left as it is, to be refused.
+
+    >>> _meant(float, "1e3"), _meant(int, "8"), _meant(int, "x"), _meant(bool, True)
+    (1000.0, 8, 'x', True)
+    """
+    try:
+        return hint(typed.strip()) if hint in (int, float) else typed
+    except ValueError:
+        return typed
 
 
 def _helps(declared: Field[Any]) -> str:

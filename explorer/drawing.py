@@ -118,8 +118,9 @@ class Drawing(param.Parameterized):
 
     def rename(self, old: str, new: str) -> None:
         """Call a box or source otherwise."""
+        chosen = [new if n == old else n for n in self.chosen]
         if self.change(lambda d: d.renamed(old, new)):
-            self.choose([new if n == old else n for n in self.chosen])
+            self.choose(chosen)
 
     def copy(self) -> str:
         """The chosen boxes, or all, as text."""

@@ -6,19 +6,18 @@ import time
 from itertools import count
 from typing import Any
 
-import panel as pn
 from panel_material_ui.widgets.menus import DRAG_TYPE
 from panel_reactflow import ReactFlow
 
 from explorer.demo import asset
 from explorer.drawing import GROUP, Drawing
-from explorer.keys import Keys
+from explorer.keys import Keys, together
 from explorer.nodes import HEIGHT, WIDTH, Plain, edges_of, frame_of, node_types, nodes_of
 
 PATCHED = ("position", "label", "className", "style", "draggable", "connectable", "deletable")
 FIXED = ("id", "type", "parentId")
 SMALLEST, LARGEST = 0.05, 1.2
-SETTLING = 0.3
+LONGEST = 1.5
 MARGIN = 24
 
 
@@ -32,7 +31,7 @@ class Flow:
     def __init__(self, drawing: Drawing, keys: Keys) -> None:
         self.drawing, self.keys = drawing, keys
         self._stamps, self._arrows = count(1), dict[str, tuple[str, str]]()
-        self._drawing_now, self._settled = False, 0.0
+        self._drawing_now, self._awaited = False, 0.0
         self.view = ReactFlow(
             node_types=node_types(drawing.registry),
             editor_mode="side",
@@ -41,9 +40,9 @@ class Flow:
             bottom_panel=[keys],
             min_zoom=SMALLEST,
             max_zoom=LARGEST,
-            show_minimap=True,
+            show_minimap=False,
             sizing_mode="stretch_both",
-            min_height=320,
+            min_height=150,
             stylesheets=[asset("canvas.css").read_text(encoding="utf-8")],
         )
         self.view.add_connection_validator(self._refusal)
@@ -53,11 +52,12 @@ class Flow:
 
     def draw(self) -> None:
         """Show the drawing as it is now; what is alike is left alone, what moved is patched."""
-        with pn.io.hold(), _Silently(self):
+        with together(), _Silently(self):
             editing = self.drawing.mode == "edit"
             faded = ["has-path"] if self.drawing.path is not None else []
             self.view.param.update(
                 enable_connect=editing,
+                show_minimap=editing,
                 enable_delete=editing,
                 drop_types=[DRAG_TYPE] if editing else [],
                 css_classes=[self.drawing.mode, *faded],
@@ -85,7 +85,7 @@ class Flow:
         for node in nodes:
             before = shown.get(node["id"])
             if bool(before and before.get("selected")) != node["selected"]:
-                self._settled = time.monotonic() + SETTLING
+                self._awaited = time.monotonic() + LONGEST
                 if before is not None:
                     self.view.patch_node_props(node["id"], {"selected": node["selected"]})
 
@@ -160,9 +160,10 @@ class Flow:
         self.drawing.change(lambda d: d.drawn(d.sheet.moved(moved)), self.drawing.burst("move"))
 
     def _selection_changed(self, event: Plain) -> None:
-        # A selection that we make reaches the browser in parts, each of which it tells us of.
-        ours = self._drawing_now or time.monotonic() < self._settled
-        if not ours and event["nodes"] != self.drawing.chosen:
+        # A selection of ours reaches the browser in parts, and it tells us of each until the last.
+        if event["nodes"] == self.drawing.chosen:
+            self._awaited = 0.0
+        elif not self._drawing_now and time.monotonic() > self._awaited:
             self.drawing.choose(event["nodes"])
 
     def _drop(self, event: Plain) -> None:

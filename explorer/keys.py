@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import panel as pn
 import param
 from panel.custom import JSComponent
 
@@ -85,3 +87,10 @@ class Keys(JSComponent):
             self._pasted(str(msg.get("text", "")))
         elif msg.get("type") == "key":
             self._pressed(str(msg.get("word")))
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Send all that changes as one; a page that is still being loaded would miss it."""
+    with pn.io.hold() if pn.state.loaded else nullcontext():
+        yield

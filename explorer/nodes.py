@@ -59,7 +59,7 @@ def _box(drawing: Drawing, name: str) -> Plain:
         **_common(drawing, name, classes),
         "type": f"box:{step.box.name}" if step else "source",
         "label": f"{name}\n{drawing.kind_of(name)}\n{status.line}",
-        "ariaLabel": f"{name}: {drawing.kind_of(name)}, {status.words}",
+        "ariaLabel": f"{name}: {drawing.kind_of(name)}",
         "position": {"x": x - origin[0], "y": y - origin[1]},
         "style": {"--share": f"{100 * (status.share or 0):.0f}%"},
         **({"parentId": f"{GROUP}{group}"} if group else {}),

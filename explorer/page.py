@@ -30,7 +30,7 @@ from inverses.answer import Limits
 from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
-CANVAS = 300
+LOOKING, DRAWING = 230, 460  # pixels of the canvas
 VIEWS = ("Map", "Table", "Slices", "Time series")
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced", "pins")
 
@@ -184,7 +184,11 @@ class Visit:
         strip = pmui.Tabs(*((n, pn.Spacer(height=0)) for n in VIEWS), sizing_mode="stretch_width")
         strip.param.watch(lambda event: self._viewed(event.new), "active")
         self._viewed(0)
-        drawn = pn.Column(self.canvas.view, height=CANVAS, sizing_mode="stretch_width", margin=0)
+        drawn = pn.Column(self.canvas.view, height=LOOKING, sizing_mode="stretch_width", margin=0)
+        self.canvas.param.watch(
+            lambda event: drawn.param.update(height=DRAWING if event.new == "edit" else LOOKING),
+            "mode",
+        )
         parts = (drawn, strip, *self.views, self.jobs.view, self.escape)
         return pn.Column(*parts, sizing_mode="stretch_both", min_height=820)
 

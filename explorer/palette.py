@@ -82,6 +82,7 @@ class Palette:
     def _add_first(self, *_: Any) -> None:
         if self.list.items:
             self.drawing.add(self.list.items[0]["label"])
+            self.search.param.update(value="", value_input="")
 
     def _add_source(self, *_: Any) -> None:
         if path := (self.source.value_input or "").strip():

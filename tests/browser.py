@@ -1,4 +1,4 @@
-"""A real browser for tests: pages are served here; what goes wrong in one fails its test."""
+"""A real browser for tests: pages are served here, and what goes wrong in one fails its test."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ FOCUSED = """() => {
 
 
 def tab_to(page: Page, name: str, most: int = 120) -> None:
-    """Go on with the Tab key until what is called so has the focus."""
+    """Go on with the Tab key until what is called so, after its icon, has the focus."""
     seen = []
     for _ in range(most):
         page.keyboard.press("Tab")
         seen.append(" ".join(page.evaluate(FOCUSED).split()))
-        if name in seen[-1]:
+        if f" {name}" in f" {seen[-1]}":
             return
     raise AssertionError(
         f'the Tab key does not reach "{name}"; it reached {list(dict.fromkeys(seen))}'

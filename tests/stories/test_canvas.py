@@ -2,116 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+import re
 
-import panel as pn
-import panel_material_ui as pmui
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, expect
 from pyspark.sql import SparkSession
 
-from explorer.canvas import Canvas
 from explorer.demo import asset
 from explorer.draft import Draft
-from explorer.work import Engine, Work
-from inverses.registry import Registry
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
-from tests.browser import served, visiting
+from tests.bench import Bench, bench, word
+from tests.browser import tab_to
 
 CYCLONES = asset("cyclones.yaml").read_text()
-
-
-@dataclass
-class Bench:
-    """A canvas in a browser, and the same canvas here."""
-
-    page: Page
-    canvas: Canvas
-
-    def node(self, name: str) -> Locator:
-        return self.page.locator(f'.react-flow__node[data-id="{name}"]')
-
-    def port(self, name: str, port: str = "out") -> Locator:
-        return self.node(name).locator(f'.react-flow__handle[data-handleid="{port}"]')
-
-    def item(self, name: str) -> Locator:
-        """A box in the palette."""
-        return self.page.locator(".MuiListItemButton-root", has_text=name).first
-
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
-
-    def until(self, holds: Callable[[Canvas], Any], seconds: float = 15) -> None:
-        """Wait until something holds of the canvas here."""
-        end = time.monotonic() + seconds
-        while not holds(self.canvas):
-            assert time.monotonic() < end, (self.canvas.notice, self.canvas.draft.to_text())
-            self.page.wait_for_timeout(50)
-
-    def drop(self, kind: str, x: int, y: int) -> None:
-        """Drag a box from the palette to the canvas."""
-        known = len(self.canvas.draft.names)
-        pane = self.page.locator(".react-flow__pane")
-        self.item(kind).drag_to(pane, target_position={"x": x, "y": y})
-        self.until(lambda c: len(c.draft.names) > known)
-        expect(self.page.locator(".react-flow__node")).to_have_count(known + 1)
-        self.page.wait_for_timeout(400)
-
-    def pull(self, given: str, name: str, port: str) -> str:
-        """Draw a wire to a port and let go; what the port said about it before that."""
-        start, end = self.port(given).bounding_box(), self.port(name, port).bounding_box()
-        assert start and end
-        mouse = self.page.mouse
-        mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
-        mouse.down()
-        mouse.move(end["x"] - 25, end["y"] - 20, steps=4)
-        decided = self.node(name).locator(".rf-handle-valid, .rf-handle-invalid")
-        expect(decided).to_have_count(1)
-        mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=4)
-        self.page.wait_for_timeout(100)
-        said = self.port(name, port).get_attribute("data-tooltip") or ""
-        mouse.up()
-        return said
-
-
-@contextmanager
-def bench(
-    chromium: Browser, workspace: Workspace | None, author: bool = True, dark: bool = False
-) -> Iterator[Bench]:
-    """A canvas on a page of its own."""
-    made: list[Canvas] = []
-    engine, registry = Engine("local[2,4]"), Registry.of()
-
-    def page() -> Any:
-        document = pn.state.curdoc
-        work = Work(engine, lambda call: document.add_next_tick_callback(call))
-        canvas = Canvas(workspace, registry, work, author)
-        canvas.dark = dark
-        made.append(canvas)
-        return pmui.Page(
-            main=[canvas.view], sidebar=[canvas.palette, canvas.outline], dark_theme=dark,
-            contextbar=[canvas.configure], contextbar_open=True, contextbar_variant="persistent",
-        )  # fmt: skip
-
-    with served(page) as url, visiting(chromium, url, dark) as visited:
-        visited.wait_for_selector(".react-flow__controls")
-        yield Bench(visited, made[0])
-
-
-def open_text(on: Bench, text: str, mode: str = "edit") -> None:
-    """Bring a pipeline onto the canvas as the Open dialog does."""
-    on.page.evaluate("1")
-    on.canvas.mode = mode
-    on.press("Open")
-    on.page.get_by_label("Or the text of a pipeline (YAML)").fill(text)
-    on.press("Open this text")
-    count = len(Draft.from_text(text).names)
-    expect(on.page.locator(".react-flow__node")).to_have_count(count)
 
 
 def test_the_cyclone_pipeline_is_drawn_by_mouse_undone_redone_saved_and_run(
@@ -167,7 +71,7 @@ def test_the_cyclone_pipeline_is_drawn_by_mouse_undone_redone_saved_and_run(
         on.until(lambda c: c.severity == "success" and "made agcm v2" in c.notice, 120)
         assert workspace.dataset("tracks").rows == made["tracks"].rows
         expect(on.node("tracks")).to_contain_text(f"✓ {made['tracks'].rows} rows")
-        expect(on.node("tracks")).to_have_class(as_word("is-done"))
+        expect(on.node("tracks")).to_have_class(word("is-done"))
 
 
 def rename(on: Bench, old: str, new: str) -> None:
@@ -202,7 +106,157 @@ def undo_to_empty_and_redo(on: Bench) -> None:
     expect(on.page.locator(".react-flow__edge")).to_have_count(2)
 
 
-def as_word(name: str) -> Any:
-    import re
+def test_the_cyclone_pipeline_is_drawn_by_keyboard_alone(
+    chromium: Browser, workspace: Workspace
+) -> None:
+    with bench(chromium, workspace, dark=True) as on:
+        keys = on.page.keyboard
+        tab_to(on.page, "Explore")
+        keys.press("ArrowRight")
+        keys.press("Enter")
+        expect(on.page.get_by_label("Search boxes")).to_be_visible()
+        drawn = {"agcm": "simulate_agcm", "minima": "extract_minima", "tracks": "identify_tracks"}
+        for number, (name, kind) in enumerate(drawn.items(), 1):
+            tab_to(on.page, "Search boxes")
+            keys.press("Control+a")
+            keys.type(kind)
+            on.page.wait_for_timeout(200)
+            keys.press("Enter")
+            on.until(lambda c: len(c.draft.names) == number)  # noqa: B023
+            expect(on.page.get_by_label("Name", exact=True)).to_have_value(kind)
+            type_over(on, "Name", name)
+            on.until(lambda c: c.selected == name)  # noqa: B023
+        choose(on, "minima", "Input field", "agcm")
+        on.until(lambda c: c.draft.steps["minima"].inputs == {"field": "agcm"})
+        choose(on, "tracks", "Input minima", "agcm")
+        reason = 'port "minima" of box "tracks" takes a table, "agcm" is an array'
+        expect(on.page.get_by_text(reason).first).to_be_visible()
+        assert on.canvas.draft.steps["tracks"].inputs == {}
+        choose(on, "tracks", "Input minima", "minima")
+        on.until(lambda c: not c.draft.problems())
+        assert dict(on.canvas.draft.steps) == Pipeline.from_text(CYCLONES).steps
+        while on.canvas.can_undo:
+            done = len(on.canvas._steps.past)
+            keys.press("Escape")
+            tab_to(on.page, "Undo")
+            keys.press("Enter")
+            on.until(lambda c: len(c._steps.past) < done)  # noqa: B023
+        assert on.canvas.draft == Draft()
 
-    return re.compile(rf"(^|\s){name}(\s|$)")
+
+def type_over(on: Bench, label: str, text: str) -> None:
+    tab_to(on.page, label)
+    on.page.keyboard.press("Control+a")
+    on.page.keyboard.type(text)
+    on.page.keyboard.press("Enter")
+
+
+def choose(on: Bench, name: str, port: str, given: str) -> None:
+    """Select a box in the outline, then what goes into it, with nothing but keys."""
+    tab_to(on.page, f"{name} {on.canvas.kind_of(name)}:")
+    on.page.keyboard.press("Enter")
+    expect(on.page.get_by_label("Name", exact=True)).to_have_value(name)
+    tab_to(on.page, port)
+    on.page.keyboard.type(given)
+    on.page.wait_for_timeout(300)
+
+
+CIRCULAR = """
+name: circular
+boxes:
+  agcm: {box: simulate_agcm}
+  minima: {box: extract_minima, inputs: {field: agcm}}
+  one: {box: identify_tracks}
+  two: {box: identify_tracks, inputs: {minima: one}}
+"""
+
+
+def test_a_circle_is_refused_by_hand_by_form_and_by_paste(
+    chromium: Browser, workspace: Workspace
+) -> None:
+    with bench(chromium, workspace) as on:
+        on.open_text(CIRCULAR)
+        on.press("Fit")
+        on.page.wait_for_timeout(400)
+        reason = "the arrows run in a circle: one -> two -> one"
+        assert on.pull("two", "one", "minima") == reason
+        assert on.canvas.draft.steps["one"].inputs == {}
+        expect(on.page.locator(".react-flow__edge")).to_have_count(2)
+        on.node("one").click()
+        on.page.get_by_label("Input minima").select_option("two")
+        expect(on.page.get_by_text(reason).first).to_be_visible()
+        before = on.canvas.draft
+        on.press("Paste (Ctrl+V)")
+        pasted = CIRCULAR.replace(
+            "one: {box: identify_tracks}", "one: {box: identify_tracks, inputs: {minima: two}}"
+        )
+        on.page.get_by_label("Paste the text of boxes here (YAML)").fill(pasted)
+        on.press("Add to the canvas")
+        expect(on.page.get_by_text(re.compile("circle: .*one-2 -> ")).first).to_be_visible()
+        assert on.canvas.draft == before
+
+
+def test_boxes_are_copied_and_pasted_as_text(chromium: Browser, workspace: Workspace) -> None:
+    with bench(chromium, workspace) as on:
+        on.open_text(CYCLONES)
+        on.node("minima").click()
+        on.until(lambda c: c.selected == "minima")
+        on.page.keyboard.press("Control+c")
+        area = on.page.get_by_label("Text of boxes (YAML)")
+        expect(area).to_have_value(on.canvas.draft.copied(["minima"]))
+        on.page.keyboard.press("Escape")
+        expect(area).to_be_hidden()
+        on.press("Paste (Ctrl+V)")
+        on.page.get_by_label("Paste the text of boxes here (YAML)").fill(on.canvas.copy())
+        on.press("Add to the canvas")
+        expect(on.node("minima-2")).to_be_visible()
+        assert on.canvas.draft.steps["minima-2"].inputs == {"field": "agcm"}
+        on.press("Undo (Ctrl+Z)")
+        expect(on.node("minima-2")).to_have_count(0)
+
+
+BROKEN = """
+name: broken
+sources: {gone: {path: gone.nc}}
+boxes: {minima: {box: extract_minima, inputs: {field: gone}}}
+"""
+SLOW = """
+name: slow
+boxes:
+  agcm: {box: simulate_agcm, params: {days: 200}}
+  minima: {box: extract_minima, inputs: {field: agcm}}
+"""
+
+
+def test_a_run_that_fails_says_so_on_its_box_and_one_that_is_cancelled_frees_the_page(
+    chromium: Browser, workspace: Workspace, spark: SparkSession
+) -> None:
+    with bench(chromium, workspace) as on:
+        on.open_text(BROKEN)
+        on.press("Run all")
+        expect(on.node("gone")).to_have_class(word("is-failed"), timeout=60_000)
+        expect(on.node("gone")).to_contain_text("✕ ")
+        expect(on.page.get_by_text('source "gone"').first).to_be_visible()
+        on.open_text(SLOW)
+        on.press("Run all")
+        expect(on.node("agcm")).to_contain_text(" of ", timeout=60_000)
+        expect(on.node("minima")).to_have_class(word("is-waiting"))
+        on.press("Cancel")
+        said = on.page.get_by_text("cancelled; what was made before")
+        expect(said).to_be_visible(timeout=20_000)
+        assert not on.canvas.work.busy
+
+
+def test_run_to_here_runs_only_what_leads_there(
+    chromium: Browser, workspace: Workspace, spark: SparkSession
+) -> None:
+    short = CYCLONES.replace("box: simulate_agcm", "box: simulate_agcm\n    params: {days: 2}")
+    with bench(chromium, workspace) as on:
+        on.open_text(short)
+        on.node("minima").click()
+        on.until(lambda c: c.selected == "minima")
+        on.press("Run to here")
+        on.until(lambda c: c.notice.startswith("made"), 90)
+        assert on.canvas.notice == "made agcm v1, minima v1"
+        expect(on.node("minima")).to_have_class(word("is-done"))
+        expect(on.node("tracks")).to_have_class(word("is-idle"))
