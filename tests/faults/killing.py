@@ -1,4 +1,4 @@
-"""Verifications that kill what they run on, dawdle, or will not answer away from home."""
+"""Verifications that kill what they run on, dawdle, linger, or answer only at home."""
 
 from __future__ import annotations
 
@@ -80,4 +80,16 @@ def dawdling(
 ) -> Mask:
     """Take one's time before the answer."""
     time.sleep(seconds)
+    return honest(box, at, seen, source)
+
+
+def lingering(
+    honest: Function, box: Box, at: Row, seen: Seen, source: Dataset, *, mark: str
+) -> Mask:
+    """Work hard for as long as a file is there, saying beside it who does, before the answer."""
+    if Path(mark).exists():
+        Path(mark).with_name("worker").write_text(str(os.getpid()))
+    ends = time.monotonic() + 60
+    while Path(mark).exists() and time.monotonic() < ends:
+        sum(range(10_000))
     return honest(box, at, seen, source)
