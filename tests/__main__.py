@@ -1,11 +1,14 @@
 """Everything that must hold before code lands: style, types, imports, then the tests."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHECKS = (
     [sys.executable, "-m", "ruff", "check", "."],
     [sys.executable, "-m", "ruff", "format", "--check", "."],
@@ -14,11 +17,25 @@ CHECKS = (
 )
 
 
+def provide_browser() -> None:
+    """See that there is a Chromium to test with: by the system's packages, else by Playwright."""
+    if any(map(shutil.which, CHROMIUMS)):
+        return
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        print("no Chromium here: installing the system's package", flush=True)
+        subprocess.run(["apt-get", "update", "-qq"], check=False)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False)
+    else:
+        print("no Chromium here: asking Playwright for its own", flush=True)
+        subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
+
+
 def main() -> int:
     """Run every check, then pytest with the arguments given; stop at the first that fails."""
     for check in CHECKS:
         if code := subprocess.run(check, cwd=ROOT).returncode:
             return code
+    provide_browser()
     return subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:]], cwd=ROOT).returncode
 
 

@@ -13,16 +13,22 @@ import panel as pn
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
+from tests.__main__ import CHROMIUMS
+
 LOOPBACK = ("127.0.0.1", "localhost")
 WIDE = {"width": 1500, "height": 860}
+
+
+def browser_path() -> str | None:
+    """Where Chromium is on this machine; None where only Playwright may have one."""
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """The one browser that all tests share; each visits with a window of its own."""
-    found = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         yield browser
         browser.close()
 
