@@ -9,9 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pipelines.spark import session, warm
-from tests.speed.benchmarks import BENCHMARKS, FULL, QUICK
+from tests.speed.benchmarks import BENCHMARKS as CORE
+from tests.speed.benchmarks import FULL, QUICK
 from tests.speed.fields import Bench
+from tests.speed.pages import page
 from tests.speed.rows import table
+
+BENCHMARKS = {**CORE, "page": page}
 
 
 def main(arguments: list[str] | None = None) -> int:
