@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -117,7 +118,7 @@ class Refusal(RequestHandler):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A file that waits to be fetched, once or more, for an hour."""
+    """A file, alone in its directory, that waits to be fetched, once or more, for an hour."""
 
     path: Path
     name: str
@@ -136,7 +137,7 @@ class Parcels:
         number = secrets.token_urlsafe(18)
         with self._alone:
             for key in [k for k, p in self._kept.items() if p.until < time.monotonic()]:
-                self._kept.pop(key).path.unlink(missing_ok=True)
+                shutil.rmtree(self._kept.pop(key).path.parent, ignore_errors=True)
             self._kept[number] = Parcel(path, name, time.monotonic() + HOUR)
         return f"/fetch/{number}"
 

@@ -89,6 +89,7 @@ class Visit:
         self._refreshed()
         if document is not None:
             pn.state.add_periodic_callback(self._refreshed, period=1000)
+            pn.state.on_session_destroyed(lambda _: self.work.cancel())
 
     def _asked(self, question: Question) -> None:
         self.map.card.hide()

@@ -49,7 +49,8 @@ class Series:
         variable, now = self.state.variable, min(self.state.time, array.shape[0] - 1)
         when, values = self.glances.series(array, variable, self.at, now)
         times = when if when.dtype.kind == "M" else np.arange(len(when))
-        unit = array.attribute(variable).unit or ""
+        # Between dollars a plot would look for formulas, and ask the internet to set them.
+        unit = (array.attribute(variable).unit or "").replace("$", "")
         lat, lon = (float(coordinate(array, d)[self.at[d]]) for d in ("lat", "lon"))
         curve = hv.Curve((times, values), "time", hv.Dimension(variable, unit=unit))
         mark = hv.VLine(coordinate(array, array.dims[0])[now] if when.dtype.kind == "M" else now)

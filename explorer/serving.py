@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import holoviews as hv
@@ -45,7 +47,17 @@ def start(server: Server, page: Callable[[], Any]) -> pn.io.threads.StoppableThr
     thread: pn.io.threads.StoppableThread = serve(
         page, server.gate, server.parcels, threaded=True, verbose=False
     )
+    _await(server.gate.port)
     return thread
+
+
+def _await(port: int) -> None:
+    """Wait until somebody answers at a port, so that its address can be given out."""
+    for _ in range(600):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise Failed(f"nothing answers at port {port}; give another with --port")
 
 
 def free_port(wanted: int | None) -> int:

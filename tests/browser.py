@@ -59,7 +59,7 @@ def visiting(chromium: Browser, url: str, dark: bool = False) -> Iterator[Page]:
     scheme = "dark" if dark else "light"
     context = chromium.new_context(viewport=WIDE, color_scheme=scheme, accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(30_000)
     wrong = watched(page)
     try:
         page.goto(url)
