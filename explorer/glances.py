@@ -106,3 +106,22 @@ def ranked(values: NDArray[Any], position: int) -> str:
 
 def _ordinal(number: int) -> str:
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number, 'th') }"
+
+
+class Lines:
+    """The tracks of a table as lines, cut at the seam, with the steps each one lives."""
+
+    def __init__(self, rows: pd.DataFrame | None) -> None:
+        self.rows = rows
+        self._tracks: list[tuple[int, int, list[Any], list[Any]]] = []
+        if rows is not None and "track" in rows:
+            for _, one in rows.sort_values("time_index").groupby("track"):
+                steps = one["time_index"].to_numpy()
+                cuts = np.flatnonzero(abs(np.diff(one["lon"])) > 180) + 1
+                xs, ys = (np.split(one[c].to_numpy(), cuts) for c in ("lon", "lat"))
+                self._tracks.append((int(steps[0]), int(steps[-1]), xs, ys))
+
+    def alive(self, step: int) -> tuple[list[Any], list[Any]]:
+        """The lines of all tracks that have a point at this step or around it."""
+        now = [t for t in self._tracks if t[0] <= step <= t[1]]
+        return [x for t in now for x in t[2]], [y for t in now for y in t[3]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,27 +13,16 @@ import panel as pn
 from explorer import highlight
 from explorer.asking import Asking, Question, Traced
 from explorer.card import Card
-from explorer.glances import Glances, ranked
+from explorer.clicks import Clicked, on_cell, on_point
+from explorer.glances import Glances, Lines
 from explorer.picture import PINS, Picture
 from explorer.places import Plane
-from explorer.state import State, about_box, about_cell, about_row, about_track
-from explorer.text import moment, number, place
-from pipelines.arrays import coordinate
+from explorer.state import State, about_box, about_track
 from pipelines.datasets import Array, Table
 from pipelines.tables import column
 
 EDGES: dict[str, Any] = {"left": [], "right": [], "bottom": [], "top": []}
 SOON = 4 * 2**20  # bytes of a chunk that is read while the page waits
-
-
-@dataclass(frozen=True, slots=True)
-class Clicked:
-    """What lies under a click: the question it stands for, and what there is to say of it."""
-
-    question: Question
-    title: str
-    lines: tuple[str, ...]
-    row: dict[str, Any] | None = None
 
 
 class Map:
@@ -44,7 +32,7 @@ class Map:
         self.state, self.asking, self.glances = state, asking, glances
         self.picture = Picture(self._tapped, self._boxed)
         self.card = Card(self.trace, self._whole_track)
-        self._lines = _Lines(None)
+        self._lines = Lines(None)
         self._track: Question | None = None
         pane = pn.pane.Bokeh(self.picture.figure, sizing_mode="stretch_both", margin=0)
         self.view = pn.Column(
@@ -95,7 +83,7 @@ class Map:
         if rows is None:
             return
         if self._lines.rows is not rows:
-            self._lines = _Lines(rows)
+            self._lines = Lines(rows)
         now = rows[rows["time_index"] == step]
         xs, ys = self._lines.alive(step)
         self.picture.points.data = {"x": _turned(self.picture, now["lon"]), "y": now["lat"]}
@@ -238,37 +226,16 @@ class Map:
         )
         if not len(away) or away.min() > 1:
             return None
-        return self.about(table, rows, int(now.index[int(np.argmin(away))]))
-
-    def about(self, table: Table, rows: pd.DataFrame, position: int) -> Clicked:
-        """What there is to say of one row."""
-        row = {str(k): v for k, v in rows.iloc[position].items()}
-        row["time"] = np.datetime64(row["time"]) if "time" in row else None
-        where = f"{place(row['lat'], row['lon'])}, {moment(row['time'])}"
-        title, rank = table.name, ""
-        if "pressure" in rows:
-            title = number(row["pressure"], "Pa")
-            rank = ranked(rows["pressure"].to_numpy(), position)
-        standing = f"{rank} points of {table.name}" if rank else f"a point of {table.name}"
-        return Clicked(about_row(table, row), title, (where, standing), row)
+        return on_point(table, rows, int(now.index[int(np.argmin(away))]))
 
     def _cell(self, x: float, y: float) -> Clicked | None:
         array, plane = self.state.array, self.picture.plane
         if array is None or plane is None or (at := plane.cell(x, y)) is None:
             return None
-        at = {array.dims[0]: min(self.state.time, array.shape[0] - 1), **at}
-        variable = self.state.variable
-        values = self.glances.slice(array, variable, array.dims[0], at[array.dims[0]])
-        value = float(values[at["lat"], at["lon"]])
-        lat, lon, when = (coordinate(array, d)[at[d]] for d in ("lat", "lon", array.dims[0]))
-        numbers = " ".join(f"{d} {i}" for d, i in at.items())
-        where = f"{place(float(lat), float(lon))}, {moment(when)}"
-        title = number(value, array.attribute(variable).unit)
-        standing = ranked(
-            values.ravel(), int(np.ravel_multi_index((at["lat"], at["lon"]), values.shape))
-        )
-        lines = (where, f"{variable} of {array.name}, cell {numbers}", standing)
-        return Clicked(about_cell(array, variable, at), title, tuple(x for x in lines if x))
+        record = array.dims[0]
+        at = {record: min(self.state.time, array.shape[0] - 1), **at}
+        values = self.glances.slice(array, self.state.variable, record, at[record])
+        return on_cell(array, self.state.variable, at, values)
 
     def _show_card(self, clicked: Clicked, screen: tuple[float, float]) -> None:
         row = clicked.row
@@ -285,25 +252,6 @@ class Map:
         self.card.hide()
         self.state.traced = True
         self.asking.trace()
-
-
-class _Lines:
-    """The tracks of a table as lines, cut at the seam, with the steps each one lives."""
-
-    def __init__(self, rows: pd.DataFrame | None) -> None:
-        self.rows = rows
-        self._tracks: list[tuple[int, int, list[Any], list[Any]]] = []
-        if rows is not None and "track" in rows:
-            for _, one in rows.sort_values("time_index").groupby("track"):
-                steps = one["time_index"].to_numpy()
-                cuts = np.flatnonzero(abs(np.diff(one["lon"])) > 180) + 1
-                xs, ys = (np.split(one[c].to_numpy(), cuts) for c in ("lon", "lat"))
-                self._tracks.append((int(steps[0]), int(steps[-1]), xs, ys))
-
-    def alive(self, step: int) -> tuple[list[Any], list[Any]]:
-        """The lines of all tracks that have a point at this step or around it."""
-        now = [t for t in self._tracks if t[0] <= step <= t[1]]
-        return [x for t in now for x in t[2]], [y for t in now for y in t[3]]
 
 
 def _turned(picture: Picture, lon: Any) -> Any:

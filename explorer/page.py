@@ -14,12 +14,13 @@ import panel_material_ui as pmui
 from explorer.asking import Asking, Question
 from explorer.bars import Controls, Jobs
 from explorer.canvas import Canvas
+from explorer.clicks import Clicked, on_point
 from explorer.data import Data
 from explorer.escape import Escape
 from explorer.exporting import Exporting
 from explorer.gate import Gate, Parcels
 from explorer.glances import Glances, has_places
-from explorer.maps import Clicked, Map
+from explorer.maps import Map
 from explorer.rows import Rows
 from explorer.series import Series, Slices
 from explorer.state import State, is_field
@@ -162,7 +163,7 @@ class Visit:
         if {"pressure", "track"} <= set(rows):
             lowest = rows.groupby("track")["pressure"].idxmin()
             for position in rows.loc[lowest, "pressure"].sort_values().index[:8]:
-                yield self.map.about(table, rows, int(position))
+                yield on_point(table, rows, int(position))
 
     def _look(self, clicked: Clicked) -> Any:
         button = pmui.Button(
