@@ -37,7 +37,7 @@ class Rows:
         )  # fmt: skip
         self.ask = pmui.Button(label="Ask about all rows that the filter keeps", size="small")
         self.ask.on_click(self._all)
-        self.dataset.param.watch(lambda e: setattr(state, "table", e.new), "value")
+        self.dataset.param.watch(lambda e: setattr(state, "table", e.new or ""), "value")
         self.where.param.watch(self._filled, "value")
         state.param.watch(self._filled, ["table"])
         self.table.on_click(self._clicked)
