@@ -31,7 +31,7 @@ from inverses.answer import Limits
 from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
-LOOKING, DRAWING = 230, 460  # pixels of the canvas
+LOOKING, DRAWING, BELOW = 230, 460, 600  # pixels of the canvas, and of the views below it
 VIEWS = ("Map", "Table", "Slices", "Time series")
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced", "pins")
 
@@ -186,13 +186,17 @@ class Visit:
         strip = pmui.Tabs(*((n, pn.Spacer(height=0)) for n in VIEWS), sizing_mode="stretch_width")
         strip.param.watch(lambda event: self._viewed(event.new), "active")
         self._viewed(0)
-        drawn = pn.Column(self.canvas.view, height=LOOKING, sizing_mode="stretch_width", margin=0)
-        self.canvas.param.watch(
-            lambda event: drawn.param.update(height=DRAWING if event.new == "edit" else LOOKING),
-            "mode",
-        )
+        drawn = pn.Column(self.canvas.view, sizing_mode="stretch_width", margin=0)
         parts = (drawn, strip, *self.views, self.jobs.view, self.escape)
-        return pn.Column(*parts, sizing_mode="stretch_both", min_height=820)
+        main = pn.Column(*parts, sizing_mode="stretch_both")
+
+        def fitted(mode: str) -> None:
+            drawn.height = DRAWING if mode == "edit" else LOOKING
+            main.min_height = drawn.height + BELOW
+
+        self.canvas.param.watch(lambda event: fitted(event.new), "mode")
+        fitted(self.canvas.mode)
+        return main
 
     def _viewed(self, active: int) -> None:
         """Show one view; what is not seen is not drawn either."""

@@ -12,9 +12,9 @@ import panel as pn
 from inverses.guarantees import Guarantee, names, sign
 
 MEANS = {
-    "=": "exactly the cells that made it",
-    "⊇": "all of them are in the answer, perhaps with others",
-    "⊆": "nothing else is in the answer, but some may be missing",
+    "=": "exactly what made it",
+    "⊇": "all that made it is in the answer, perhaps with more",
+    "⊆": "nothing else is in the answer, but some of it may be missing",
     "?": "a hint without a guarantee",
 }
 
