@@ -69,3 +69,18 @@ def test_wishing_for_another_guarantee_plans_anew(demo: Workspace) -> None:
     page.why._tighten()
     assert page.state.want == "pure"
     assert page.asking.planned.question.want == "pure"
+
+
+def test_a_pipeline_larger_than_any_is_refused_unread(workspace: Workspace) -> None:
+    page = visit(workspace)
+    page.canvas.mode = "edit"
+    page.canvas.load("x" * 300_000)
+    assert "at most 200,000 characters" in page.canvas.notice
+
+
+def test_readers_can_neither_draw_nor_run(workspace: Workspace) -> None:
+    page = visit(workspace, author=False)
+    page.canvas.load("name: p\nboxes: {agcm: {box: simulate_agcm}}\n")
+    page.canvas.run_all()
+    assert not page.canvas.draft.names and not page.work.busy
+    assert workspace.names() == []
