@@ -33,7 +33,7 @@ class Flow:
         self._stamps, self._arrows = count(1), dict[str, tuple[str, str]]()
         self._drawing_now = False
         self._wanted: set[str] | None = None
-        self._before, self._until = set[str](), 0.0
+        self._before, self._until = list[set[str]](), 0.0
         self.view = ReactFlow(
             node_types=node_types(drawing.registry),
             editor_mode="side",
@@ -91,7 +91,8 @@ class Flow:
         before = {name for name, node in shown.items() if node.get("selected")}
         if wanted == before or wanted == self._wanted:
             return
-        self._wanted, self._before = wanted, before
+        self._before = [*(self._before if self._wanted is not None else []), before]
+        self._wanted = wanted
         self._until = time.monotonic() + LONGEST
         for name in (wanted - before) & shown.keys():
             self.view.patch_node_props(name, {"selected": True})
@@ -176,7 +177,7 @@ class Flow:
         """Follow the reader's selection, but not the steps by which ours is made."""
         nodes = set(event["nodes"])
         waiting = self._wanted is not None and time.monotonic() < self._until
-        if self._drawing_now or (waiting and nodes == self._before):
+        if self._drawing_now or (waiting and nodes in self._before):
             return
         if waiting and self._wanted is not None and nodes > self._wanted:
             self._let_go(nodes - self._wanted)
