@@ -56,11 +56,13 @@ class Drawing(param.Parameterized):
         self._show(self._steps)
         self.param.watch(self._follow_selected, "selected")
 
-    def change(self, make: Callable[[Draft], Draft], mark: str = "") -> bool:
-        """Change the draft; what is refused is said, and whoever showed it takes it back."""
+    def change(
+        self, make: Callable[[Draft], Draft], mark: str = "", chosen: list[str] | None = None
+    ) -> bool:
+        """Change the draft and what is chosen; a refusal is said, and what showed it redrawn."""
         try:
             self.check_may_edit()
-            self._show(self._steps.done(make(self.draft), mark))
+            self._show(self._steps.done(make(self.draft), mark), chosen)
         except WhenceError as error:
             self.say(str(error), "error")
             self.param.trigger("draft")
@@ -101,14 +103,12 @@ class Drawing(param.Parameterized):
         name = self.draft.free(kind)
         place = at or self._spot()
         box = self.registry.boxes[kind].from_params({})
-        if self.change(lambda d: _at(d.added(box, name), name, place)):
-            self.choose([name])
+        self.change(lambda d: _at(d.added(box, name), name, place), chosen=[name])
 
     def add_source(self, path: str) -> None:
         """Add a source, a file that is read where it lies, and select it."""
         name, place = self.draft.free(stem_of(path)), self._spot()
-        if self.change(lambda d: _at(d.sourced(path, name), name, place)):
-            self.choose([name])
+        self.change(lambda d: _at(d.sourced(path, name), name, place), chosen=[name])
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         """Remove boxes and sources, by default those chosen."""
@@ -119,19 +119,18 @@ class Drawing(param.Parameterized):
     def rename(self, old: str, new: str) -> None:
         """Call a box or source otherwise."""
         chosen = [new if n == old else n for n in self.chosen]
-        if self.change(lambda d: d.renamed(old, new)):
-            self.choose(chosen)
+        self.change(lambda d: d.renamed(old, new), chosen=chosen)
 
     def copy(self) -> str:
         """The chosen boxes, or all, as text."""
         return self.draft.copied(self.boxes_of(self.chosen) or self.draft.names)
 
     def paste(self, text: str) -> None:
-        """Add the boxes of a text and choose them."""
+        """Add the boxes of a text."""
         known = set(self.draft.names)
         if self.change(lambda d: placed(d.pasted(text, self.registry.boxes))):
-            self.choose([n for n in self.draft.names if n not in known])
-            self.say(f"pasted {len(self.chosen)} of them as {', '.join(self.chosen)}", "success")
+            new = [n for n in self.draft.names if n not in known]
+            self.say(f"pasted {', '.join(new)}", "success")
 
     def tidy(self) -> None:
         """Lay all boxes out anew."""
@@ -246,12 +245,13 @@ class Drawing(param.Parameterized):
         if self.mode != "edit":
             raise Refused("nothing is changed while exploring; switch to Edit")
 
-    def _show(self, steps: Undo[Draft]) -> None:
+    def _show(self, steps: Undo[Draft], chosen: list[str] | None = None) -> None:
+        """Show a draft and what is chosen at once, so that nobody sees one without the other."""
         self._steps = steps
         with param.edit_constant(self), param.parameterized.batch_call_watchers(self):
             self.draft = steps.present
             there = {*self.draft.names, *(f"{GROUP}{g}" for g in self.draft.sheet.groups)}
-            self.choose([n for n in self.chosen if n in there])
+            self.choose([n for n in (self.chosen if chosen is None else chosen) if n in there])
 
     def _stepped(self, steps: Undo[Draft]) -> None:
         try:

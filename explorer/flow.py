@@ -17,7 +17,7 @@ from explorer.nodes import HEIGHT, WIDTH, Plain, edges_of, frame_of, node_types,
 PATCHED = ("position", "label", "className", "style", "draggable", "connectable", "deletable")
 FIXED = ("id", "type", "parentId")
 SMALLEST, LARGEST = 0.05, 1.2
-LONGEST = 1.5
+LONGEST = 3.0
 MARGIN = 24
 
 
@@ -31,7 +31,9 @@ class Flow:
     def __init__(self, drawing: Drawing, keys: Keys) -> None:
         self.drawing, self.keys = drawing, keys
         self._stamps, self._arrows = count(1), dict[str, tuple[str, str]]()
-        self._drawing_now, self._awaited = False, 0.0
+        self._drawing_now = False
+        self._wanted: set[str] | None = None
+        self._before, self._until = list[set[str]](), 0.0
         self.view = ReactFlow(
             node_types=node_types(drawing.registry),
             editor_mode="side",
@@ -81,13 +83,26 @@ class Flow:
             self.view.patch_node_props(node["id"], patch)
 
     def _select(self, nodes: list[Plain], shown: dict[str, Plain]) -> None:
-        """Select by patches: the browser keeps its own selection when nodes are sent anew."""
-        for node in nodes:
-            before = shown.get(node["id"])
-            if bool(before and before.get("selected")) != node["selected"]:
-                self._awaited = time.monotonic() + LONGEST
-                if before is not None:
-                    self.view.patch_node_props(node["id"], {"selected": node["selected"]})
+        """Select what the drawing has chosen, and nothing else, without a moment of neither.
+
+        The browser keeps its own selection when nodes are sent anew, and tells of every step. So
+        what is new is selected first; once it tells of that, the rest is let go.
+        """
+        wanted = {n["id"] for n in nodes if n["selected"]}
+        before = {name for name, node in shown.items() if node.get("selected")}
+        if wanted == before or wanted == self._wanted:
+            return
+        self._before = [*(self._before if self._wanted is not None else []), before]
+        self._wanted = wanted
+        self._until = time.monotonic() + LONGEST
+        for name in (wanted - before) & shown.keys():
+            self.view.patch_node_props(name, {"selected": True})
+        if not wanted - before:
+            self._let_go((before - wanted) & {n["id"] for n in nodes})
+
+    def _let_go(self, names: set[str]) -> None:
+        for name in names:
+            self.view.patch_node_props(name, {"selected": False})
 
     def _draw_edges(self, edges: dict[str, tuple[Plain, tuple[str, str]]]) -> None:
         self._arrows = {identity: end for identity, (_, end) in edges.items()}
@@ -160,10 +175,16 @@ class Flow:
         self.drawing.change(lambda d: d.drawn(d.sheet.moved(moved)), self.drawing.burst("move"))
 
     def _selection_changed(self, event: Plain) -> None:
-        # A selection of ours reaches the browser in parts, and it tells us of each until the last.
-        if event["nodes"] == self.drawing.chosen:
-            self._awaited = 0.0
-        elif not self._drawing_now and time.monotonic() > self._awaited:
+        """Follow the reader's selection, but not the steps by which ours is made."""
+        nodes = set(event["nodes"])
+        waiting = self._wanted is not None and time.monotonic() < self._until
+        if self._drawing_now or (waiting and nodes in self._before):
+            return
+        if waiting and self._wanted is not None and nodes > self._wanted:
+            self._let_go(nodes - self._wanted)
+            return
+        self._wanted = None
+        if nodes != set(self.drawing.chosen):
             self.drawing.choose(event["nodes"])
 
     def _drop(self, event: Plain) -> None:
