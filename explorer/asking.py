@@ -18,7 +18,7 @@ from inverses.outline import Price, outline, prices
 from inverses.planner import Plan, plan
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import carry_out, check_sources
+from inverses.trace import carry_out
 from pipelines.datasets import Key
 from pipelines.errors import Refused, WhenceError
 from pipelines.filters import Filter
@@ -152,7 +152,6 @@ class Asking(param.Parameterized):
         return lambda spark, progress: self._answer(planned, spark, progress, seen)
 
     def _answer(self, planned: Planned, spark: Any, progress: Any, seen: Any) -> Traced:
-        check_sources(planned.plan, planned.prices)
         answer = carry_out(planned.plan, spark, self.limits, progress, seen)
         return Traced(planned, answer, tuple(suspects(answer)))
 

@@ -93,7 +93,6 @@ def carry_out(
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources; tell what is `seen`."""
     began = time.monotonic()
-    check_sources(planned, prices(planned))
     work = _Work(spark, limits or Limits(), progress)
     selected = planned.selection
     found = {selected.dataset.key: _selected(work, planned)}
@@ -112,7 +111,7 @@ def carry_out(
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
-    """Refuse to answer from a source if what a plan reads of it is not what the runs read."""
+    """Refuse at once what a trace would refuse on the way: sources that runs read otherwise."""
     selected, at = planned.selection.dataset, planned.selection.at
     if isinstance(selected, Array):
         everywhere = [touched(selected, v, at) for v in selected.variables]
@@ -170,6 +169,8 @@ def _asked(
 ) -> pa.Table:
     """The answer of one Spark job to one question."""
     pieces = pieces_of(source, parts)
+    if isinstance(source, Array):
+        check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
     work.limits.check_candidates(source, pieces)
     work.count(source, pieces)
     if not pieces:
