@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,11 +85,21 @@ class Visit:
         self.asking.param.watch(self._followed, ["planned", "traced"])
         self.asking.param.watch(self._noted, ["pinned"])
         self.view = self._page()
+        if pn.state.location is not None:
+            pn.state.location.sync(self.state, list(ADDRESS))
+        if document is None:
+            self._began()
+        else:
+            # What changes before a page has loaded may never reach it.
+            pn.state.onload(self._began)
+            pn.state.on_session_destroyed(lambda _: self.work.cancel())
+
+    def _began(self) -> None:
+        """Show what there is and what the address says, and follow what changes."""
         self._addressed()
         self._refreshed()
-        if document is not None:
+        if pn.state.curdoc is not None:
             pn.state.add_periodic_callback(self._refreshed, period=1000)
-            pn.state.on_session_destroyed(lambda _: self.work.cancel())
 
     def _asked(self, question: Question) -> None:
         self.map.card.hide()
@@ -250,19 +259,7 @@ class Visit:
             self.canvas.show_path([planned.question.dataset, *behind])
 
     def _addressed(self) -> None:
-        """Take from the address what is asked, and keep the address true."""
-        if pn.state.location is not None:
-            names = (
-                "field",
-                "variable",
-                "time",
-                "dataset",
-                "where",
-                "attributes",
-                "want",
-                "traced",
-            )
-            pn.state.location.sync(self.state, list(names))
+        """Ask what the address says is asked, and answer again what it says was answered."""
         question, pinned = self.state.question, self.state.pinned
         if question is not None:
             self.asking.ask(question)
@@ -271,4 +268,4 @@ class Visit:
 
     def _noted(self, *_: Any) -> None:
         """Keep in the address what is pinned."""
-        self.state.pins = json.dumps([p.question.plain() for p in self.asking.pinned])
+        self.state.pin([p.question for p in self.asking.pinned])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class State(param.Parameterized):
     where = param.String("")
     attributes = param.String("", doc="names with commas between")
     want: Any = param.Selector(default="exact", objects=list(WISHES))
-    pins = param.String("", doc="what is pinned, as JSON")
+    pins = param.String("", doc="what is pinned, in letters that an address leaves as they are")
     traced = param.Boolean(False, doc="whether the question is to be answered, not only planned")
 
     def __init__(self, workspace: Workspace) -> None:
@@ -76,10 +77,15 @@ class State(param.Parameterized):
     def pinned(self) -> list[Question]:
         """The questions whose answers are pinned."""
         try:
-            known = json.loads(self.pins) if self.pins else []
+            known = json.loads(urlsafe_b64decode(self.pins)) if self.pins else []
             return [Question.of(each) for each in known]
         except (ValueError, TypeError, Refused):
             return []
+
+    def pin(self, questions: list[Question]) -> None:
+        """Note which questions are pinned."""
+        plain = json.dumps([q.plain() for q in questions])
+        self.pins = urlsafe_b64encode(plain.encode()).decode() if questions else ""
 
     def asked(self, question: Question | None) -> None:
         """Note what is asked, so that it becomes part of the address."""

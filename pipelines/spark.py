@@ -116,6 +116,8 @@ def _settings(master: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
+        # Two seconds by default, in which a cancelled worker would keep its core.
+        "spark.python.task.killTimeout": "200ms",
         # One job per hop: adaptive execution would run every stage as a job of its own.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -15,7 +15,7 @@ from pipelines.spark import session, warm
 from pipelines.workspace import Workspace
 from tests.browser import chromium as chromium
 
-settings.register_profile("day", max_examples=300, deadline=None, derandomize=True)
+settings.register_profile("day", max_examples=150, deadline=None, derandomize=True)
 settings.register_profile(
     "night", max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 from pyspark.sql import SparkSession
 
@@ -170,6 +171,7 @@ boxes:
 """
 
 
+@pytest.mark.night
 def test_a_circle_is_refused_by_hand_by_form_and_by_paste(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -195,6 +197,7 @@ def test_a_circle_is_refused_by_hand_by_form_and_by_paste(
         assert on.canvas.draft == before
 
 
+@pytest.mark.night
 def test_boxes_are_copied_and_pasted_as_text(chromium: Browser, workspace: Workspace) -> None:
     with bench(chromium, workspace) as on:
         on.open_text(CYCLONES)
@@ -246,6 +249,7 @@ def test_a_run_that_fails_says_so_on_its_box_and_one_that_is_cancelled_frees_the
         assert not on.canvas.work.busy
 
 
+@pytest.mark.night
 def test_run_to_here_runs_only_what_leads_there(
     chromium: Browser, workspace: Workspace, spark: SparkSession
 ) -> None:
