@@ -250,7 +250,7 @@ class Map:
     def trace(self) -> None:
         """Trace what is selected, and put the card away."""
         self.card.hide()
-        self.state.traced = True
+        self.state.traced = 1
         self.asking.trace()
 
 

@@ -36,7 +36,7 @@ class State(param.Parameterized):
     attributes = param.String("", doc="names with commas between")
     want: Any = param.Selector(default="exact", objects=list(WISHES))
     pins = param.String("", doc="what is pinned, in letters that an address leaves as they are")
-    traced = param.Boolean(False, doc="whether the question is to be answered, not only planned")
+    traced = param.Integer(0, doc="1 if the question is to be answered, not only planned")
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -92,7 +92,7 @@ class State(param.Parameterized):
         asked = question or Question("", "")
         self.param.update(
             dataset=asked.dataset, where=asked.where, want=asked.want,
-            attributes=",".join(asked.attributes), traced=False,
+            attributes=",".join(asked.attributes), traced=0,
         )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class Why:
 
     def _wished(self, want: str) -> None:
         if want != self.state.want:
-            self.state.param.update(want=want, traced=False)
+            self.state.param.update(want=want, traced=0)
             self.asking.wished(want)
 
     def _told(self, *_: Any) -> None:

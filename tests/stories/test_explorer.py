@@ -87,7 +87,7 @@ def test_by_mouse_the_wrong_point_is_found_traced_and_taken_home(
 def test_an_address_brings_selection_answer_and_pins_back(
     window: Page, chromium: Browser, behind: set[tuple[float, float]]
 ) -> None:
-    until(window, lambda: "pins" in window.url and "traced=true" in window.url)
+    until(window, lambda: "pins" in window.url and "traced=1" in window.url)
     with visiting(chromium, window.url) as page:
         opened(page)
         traced(page)
