@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import holoviews as hv
 import panel as pn
+from tornado.websocket import WebSocketClosedError
 
 from explorer.gate import Gate, serve
 from explorer.page import Server
@@ -42,6 +44,7 @@ def serving(
 
 def start(server: Server, page: Callable[[], Any]) -> pn.io.threads.StoppableThread:
     """Serve a page in a thread; it is up before Spark is."""
+    logging.getLogger("asyncio").addFilter(_worth_saying)
     pn.extension("tabulator", notifications=True, reconnect=True)
     hv.extension("bokeh", logo=False)
     thread: pn.io.threads.StoppableThread = serve(
@@ -49,6 +52,12 @@ def start(server: Server, page: Callable[[], Any]) -> pn.io.threads.StoppableThr
     )
     _await(server.gate.port)
     return thread
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Whether a complaint of the server is news: that a visitor has left is not."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, WebSocketClosedError)
 
 
 def _await(port: int) -> None:
