@@ -33,6 +33,7 @@ class Configure:
         self._fields: dict[str, Any] = {}
         self._hints: dict[str, Any] = {}
         self._filling = False
+        self._state = _status_line()
 
     def draw(self) -> None:
         """Show the form of what is selected now."""
@@ -69,7 +70,7 @@ class Configure:
         return [_said(f"{step.box.name}. {about}"), _said(f"Tracing: {badge.meaning}.")]
 
     def _ending(self, name: str) -> list[Any]:
-        self._state = pmui.Alert(title="", severity="info", margin=(8, 10), variant="outlined")
+        self._state = _status_line()
         if self.drawing.mode != "edit":
             return [self._state]
         delete = pmui.Button(
@@ -225,3 +226,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 def _said(text: str) -> Any:
     """Foreign text as text, never as markup."""
     return pn.pane.HTML(escape(text), margin=(6, 12), sizing_mode="stretch_width")
+
+
+def _status_line() -> Any:
+    return pmui.Alert(title="", severity="info", margin=(8, 10), variant="outlined")

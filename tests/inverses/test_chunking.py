@@ -108,6 +108,7 @@ def test_an_inverse_that_sees_how_row_groups_are_cut_is_caught(home: Path) -> No
     )
 
 
+@pytest.mark.night
 def test_a_verification_that_mixes_what_it_sees_together_is_caught(home: Path) -> None:
     registry = wrong.registry_with("criterion", function=wrong.first_half)
     wrong.assert_caught(lambda data: check_traces(data, home, registry), CUT)

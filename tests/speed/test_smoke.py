@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.speed import storms
-from tests.speed.__main__ import BENCHMARKS, main
-from tests.speed.benchmarks import Scale, storm_tracker
+from tests.speed.__main__ import main
+from tests.speed.benchmarks import BENCHMARKS, Scale, storm_tracker
 from tests.speed.fields import Bench, Size
 from tests.speed.rows import Aim, Row, table
 from tests.speed.sides import Measured

@@ -107,6 +107,7 @@ def undo_to_empty_and_redo(on: Bench) -> None:
     expect(on.page.locator(".react-flow__edge")).to_have_count(2)
 
 
+@pytest.mark.night
 def test_the_cyclone_pipeline_is_drawn_by_keyboard_alone(
     chromium: Browser, workspace: Workspace
 ) -> None:
