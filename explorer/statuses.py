@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from explorer.draft import Draft
 from inverses.registry import Registry
@@ -55,10 +54,9 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a workspace holds: the current dataset of every name, and how long each took."""
+    """What a workspace holds: the current dataset of every name."""
 
     datasets: Mapping[str, Table | Array] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def by(cls, workspace: Workspace | None) -> Held:
@@ -68,7 +66,7 @@ class Held:
             with suppress(WhenceError):
                 assert workspace is not None
                 found[name] = workspace.dataset(name)
-        return cls(found, _seconds(workspace, found.values()))
+        return cls(found)
 
     def status(self, name: str, step: Step | None) -> Status:
         """How it stands with a box or a source, by what is in the workspace."""
@@ -76,7 +74,7 @@ class Held:
         if found is None:
             return Status() if step else Status("idle", "not read yet")
         state = "done" if step is None or self._made_so(found, step) else "changed"
-        return Status(state, size_of(found), self.seconds.get(name))
+        return Status(state, size_of(found), found.made.seconds if found.made else None)
 
     def _made_so(self, found: Dataset, step: Step) -> bool:
         """Whether a dataset was made by this very step of what is current now."""
@@ -93,17 +91,6 @@ def size_of(dataset: Table | Array) -> str:
     if isinstance(dataset, Array):
         return " × ".join(f"{n:,}" for n in dataset.shape).replace(",", "\u202f")
     return f"{dataset.rows:,} rows".replace(",", "\u202f")
-
-
-def _seconds(workspace: Workspace | None, found: Iterable[Dataset]) -> dict[str, float]:
-    current = {d.key: d.name for d in found}
-    entries = history.entries(workspace.journal) if workspace else ()
-    told = ((_key(e), e.get("seconds")) for e in entries if e.get("event") == "made")
-    return {current[k]: float(s) for k, s in told if k in current and isinstance(s, int | float)}
-
-
-def _key(entry: Mapping[str, Any]) -> tuple[str, str]:
-    return str(entry.get("dataset")), str(entry.get("version"))
 
 
 def remembered(workspace: Workspace | None, registry: Registry, held: Held) -> Draft:

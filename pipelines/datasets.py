@@ -55,7 +55,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How a dataset came to be: box, parameters, and the versions it was made from."""
+    """How a dataset came to be: box, parameters, the versions it was made from, and how long."""
 
     box: str
     step: str
@@ -63,6 +63,7 @@ class Made:
     inputs: Mapping[str, tuple[str, str]]
     run: str
     box_version: str = "1"
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

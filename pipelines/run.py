@@ -103,11 +103,8 @@ def _publish_step(
             assert isinstance(box, TableBox)
             frame = box.run(inputs, spark)
             dataset = _write(frame, stage, name, box)
-        published = workspace.publish(stage, replace(dataset, made=how))
-    seconds = round(time.monotonic() - began, 3)
-    about = {"run": number, "dataset": name, "version": published.version, "seconds": seconds}
-    history.append(workspace.journal, {"event": "made", **about})
-    return published
+        seconds = round(time.monotonic() - began, 3)
+        return workspace.publish(stage, replace(dataset, made=replace(how, seconds=seconds)))
 
 
 def _write(frame: DataFrame, stage: Path, name: str, box: TableBox) -> Table:
