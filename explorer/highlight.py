@@ -35,8 +35,9 @@ def verified(found: Found, variable: str, fixed: Mapping[str, int], plane: Plane
 def outlined(
     outline: Filter, array: Array, fixed: Mapping[str, int], plane: Plane
 ) -> dict[str, NDArray[Any]]:
-    """The rectangles of a filter that cross a plane, by their edges."""
+    """The rectangles of a filter that cross a plane, by their edges; of very many, the hull."""
     boxes = _crossing(outline, array, fixed)
+    boxes = boxes if len(boxes) <= MOST else boxes.hull()
     across, up = boxes.spans[plane.across], boxes.spans[plane.up]
     left, right = _ends(plane.x, across.low, across.high)
     bottom, top = _ends(plane.y, up.low, up.high)
@@ -72,7 +73,7 @@ def _crossing(outline: Filter, array: Array, fixed: Mapping[str, int]) -> Filter
     here = np.ones(len(boxes), bool)
     for dim, index in fixed.items():
         here &= (boxes.spans[dim].low <= index) & (boxes.spans[dim].high >= index)
-    return boxes[here][:MOST]
+    return boxes[here]
 
 
 def _ends(axis: Any, low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

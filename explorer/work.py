@@ -60,6 +60,9 @@ class Engine:
             self.state = READY
         except WhenceError as error:
             self.state = str(error)
+        except Exception as error:
+            self.state = f"not foreseen: {type(error).__name__}: {error}"
+            raise
 
 
 class Work(param.Parameterized):
