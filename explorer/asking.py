@@ -190,6 +190,6 @@ class Asking(param.Parameterized):
 
         self.work.start("tracing again", task, then, self._failed)
 
-    def unpin(self, traced: Traced) -> None:
-        """Let go of an answer that was kept."""
-        self.pinned = [p for p in self.pinned if p is not traced]
+    def let_go(self) -> None:
+        """Let go of all answers that were kept."""
+        self.pinned = []

@@ -19,9 +19,9 @@ class Card:
 
     def __init__(self, trace: Callable[[], None], whole: Callable[[], None]) -> None:
         self._text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-        self._whole = _button("Select the whole track", whole, "outlined")
+        self._whole = button("Select the whole track", whole)
         self.view = pmui.Paper(
-            self._text, _button("Trace back", trace, "contained"), self._whole,
+            self._text, button("Trace back", trace, variant="contained"), self._whole,
             elevation=6, width=WIDE, visible=False, margin=0, styles={**PLACED, "left": "0"},
         )  # fmt: skip
 
@@ -46,7 +46,9 @@ class Card:
         self.view.visible = False
 
 
-def _button(label: str, act: Callable[[], None], variant: str) -> Any:
-    made = pmui.Button(label=label, size="small", variant=variant, margin=(6, 6, 0, 0))
+def button(label: str, act: Callable[[], Any], **look: Any) -> Any:
+    """A button that does something."""
+    shown = {"variant": "outlined", "size": "small", "margin": (4, 6, 4, 0), **look}
+    made = pmui.Button(label=label, **shown)
     made.on_click(lambda _: act())
     return made

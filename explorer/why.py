@@ -9,6 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from explorer.asking import Asking, Planned, Traced
+from explorer.card import button
 from explorer.state import WISHES, State
 from explorer.text import badge, meaning, prose
 from inverses import words
@@ -34,11 +35,11 @@ class Why:
             label="Guarantee wished for", options=list(WISHES), value=state.want, size="small",
             margin=(6, 0),
         )  # fmt: skip
-        self.go = _button("Trace back", trace, variant="contained", icon="history")
-        self.look = _button("Show what to look at first", self._look, icon="visibility")
-        self.tighten = _button("Tighten", self._tighten, icon="filter_alt")
-        self.pin = _button("Pin this answer", asking.pin, icon="push_pin")
-        self.unpin = _button("Let go of all pins", lambda: setattr(asking, "pinned", []))
+        self.go = button("Trace back", trace, variant="contained", icon="history")
+        self.look = button("Show what to look at first", self._look, icon="visibility")
+        self.tighten = button("Tighten", self._tighten, icon="filter_alt")
+        self.pin = button("Pin this answer", asking.pin, icon="push_pin")
+        self.unpin = button("Let go of all pins", asking.let_go)
         buttons = pmui.FlexBox(self.go, self.look, self.tighten, self.pin)
         self.view = pn.Column(
             self.head, self.wish, buttons, self.body, self.pins, self.unpin,
@@ -162,27 +163,30 @@ def _hops(traced: Traced) -> Lines:
         yield "faint", f"What contributed means here: {hop.box.contributed}"
         for level in hop.levels:
             used = dict.fromkeys(r for i in level.inversions for r in (*i.weak, *i.verify))
-            said = " ".join(f"{r.name}: {_first_line(r)}" for r in used)
+            said = " ".join(f"{r.name}: {words.first_line(r)}" for r in used)
             yield "faint", f"{level.name} level. {said}"
         params = ", ".join(f"{k} = {v}" for k, v in hop.box.params().items())
         yield "faint", f"Parameters: {params or 'none'}"
     answer = traced.answer
     jobs, master = answer.spark["jobs"], answer.spark["master"]
-    yield "faint", f"{answer.seconds['total']:.2f} s, {jobs} Spark jobs on {master}"
+    done = words.many(int(jobs), "Spark job")
+    yield "faint", f"{answer.seconds['total']:.2f} s, {done} on {master}"
 
 
 def _counted(traced: Traced, hop: Hop) -> str:
     """How many went into a hop and how many came out, and what was read for it."""
     ends = [traced.answer.found.get(d.key) for d in (hop.image, hop.source)]
     before, after = (_many(f) if f else "?" for f in ends)
-    found = ends[1]
-    read = f"; read {found.chunks_read} chunks, {words.size(found.bytes_read)}" if found else ""
-    return f"from {before} to {after}{read}"
+    if (found := ends[1]) is None:
+        return f"from {before} to {after}"
+    chunks, size = words.many(found.chunks_read, "chunk"), words.size(found.bytes_read)
+    return f"from {before} to {after}; read {chunks}, {size}"
 
 
 def _many(found: Found) -> str:
-    count, noun = (found.cells, "cell") if found.cells is not None else (found.tuples, "row")
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    if found.cells is not None:
+        return words.many(found.cells, "cell")
+    return words.many(found.tuples, "row")
 
 
 def _sentence(found: Found) -> str:
@@ -191,16 +195,5 @@ def _sentence(found: Found) -> str:
     return f"{_many(found)} of {whole:,} in {found.dataset.name}: {found.text()}"
 
 
-def _first_line(registration: Any) -> str:
-    return (registration.function.__doc__ or "").strip().split("\n")[0]
-
-
 def _text() -> Any:
     return pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-
-
-def _button(label: str, act: Callable[[], Any], **look: Any) -> Any:
-    shown = {"variant": "outlined", **look}
-    made = pmui.Button(label=label, size="small", margin=(4, 6, 4, 0), visible=False, **shown)
-    made.on_click(lambda _: act())
-    return made

@@ -68,10 +68,15 @@ def _words(guarantee: Guarantee) -> str:
 def _reads(price: Price) -> str:
     if not price.chunks:
         return "nothing but coordinates"
-    return f"{_many(price.chunks, 'chunk')}, {size(price.bytes)}"
+    return f"{many(price.chunks, 'chunk')}, {size(price.bytes)}"
 
 
-def _many(count: int, noun: str) -> str:
+def many(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> many(1, "cell"), many(1200, "cell")
+    ('1 cell', '1,200 cells')
+    """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -92,7 +97,7 @@ def price_in_words(prices: list[Price]) -> str:
     """What a plan costs in all."""
     chunks, total = sum(p.chunks for p in prices), sum(p.bytes for p in prices)
     about = estimated_seconds(prices)
-    return f"at most {_many(chunks, 'chunk')}, {size(total)}; about {about:.0f} s once Spark is up"
+    return f"at most {many(chunks, 'chunk')}, {size(total)}; about {about:.0f} s once Spark is up"
 
 
 def selected(plan: Plan) -> str:
@@ -100,7 +105,7 @@ def selected(plan: Plan) -> str:
     selection = plan.selection
     what = "cell" if isinstance(selection.dataset, Array) else "row"
     whole = selection.dataset.rows if what == "row" else selection.dataset.cells  # type: ignore[union-attr]
-    count = f"{len(selection):,} of {_many(whole, what)} of {selection.dataset.name}"
+    count = f"{len(selection):,} of {many(whole, what)} of {selection.dataset.name}"
     return f"{count} ({', '.join(plan.attributes)})"
 
 
@@ -137,27 +142,28 @@ def told(answer: Answer) -> list[str]:
         lines += [_because(hop, level) for level in hop.levels]
     chunks = sum(f.chunks_read for f in answer.lineage.values())
     total = sum(f.bytes_read for f in answer.lineage.values())
-    jobs = _many(int(answer.spark["jobs"]), "Spark job")
+    jobs = many(int(answer.spark["jobs"]), "Spark job")
     seconds = answer.seconds.get("total", 0.0)
-    lines.append(f"read {_many(chunks, 'chunk')}, {size(total)}, in {jobs} and {seconds:.1f} s")
+    lines.append(f"read {many(chunks, 'chunk')}, {size(total)}, in {jobs} and {seconds:.1f} s")
     return lines
 
 
 def _found(name: str, found: Found, guarantee: Guarantee) -> str:
     if isinstance(found.dataset, Array):
         kinds = ", ".join(dict.fromkeys(found.table()["variable"].to_pylist()))
-        count = f"{_many(found.cells or 0, 'cell')} of {kinds} in {_many(found.tuples, 'step')}"
+        count = f"{many(found.cells or 0, 'cell')} of {kinds} in {many(found.tuples, 'step')}"
         count += f", of {found.dataset.cells:,}"
     else:
-        count = f"{_many(found.tuples, 'row')} of {found.dataset.rows:,}"
+        count = f"{many(found.tuples, 'row')} of {found.dataset.rows:,}"
     return f"  {_words(guarantee)}: {name}, {count}; within {found.text()}"
 
 
 def _because(hop: Hop, level: Level) -> str:
     used = [r for i in level.inversions for r in (*i.weak, *i.verify)]
-    said = dict.fromkeys(f"{r.name}: {_first_line(r)}" for r in used)
+    said = dict.fromkeys(f"{r.name}: {first_line(r)}" for r in used)
     return f"  {hop.image.name} → {hop.source.name}, {level.name}: " + " ".join(said)
 
 
-def _first_line(registration: Registration) -> str:
+def first_line(registration: Registration) -> str:
+    """What an inverse finds, in the words of its author."""
     return (registration.function.__doc__ or "").strip().split("\n")[0]
