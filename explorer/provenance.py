@@ -51,7 +51,7 @@ def _add_datasets(document: ProvDocument, datasets: Iterable[Dataset]) -> None:
             "prov:label": f"{each.name} {each.version}",
         }
         if each.origin and each.origin.get("checksum"):
-            told["whence:sha256"] = str(each.origin["checksum"])
+            told["whence:xxh3_128"] = str(each.origin["checksum"])
         document.entity(_dataset(each.key), told)
 
 

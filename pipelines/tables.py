@@ -150,24 +150,27 @@ def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema)
     temporary = path.with_suffix(".partial")
     # Parquet's bounds leave NaN out, so that by them Arrow would skip rows that are `<> 1`.
     exact = [f.name for f in schema if not pa.types.is_floating(f.type)]
+    footers: list[pq.FileMetaData] = []
     pq.write_table(
         rows,
         temporary,
         row_group_size=GROUP_ROWS,
         compression="zstd",
         write_statistics=exact,
+        metadata_collector=footers,
     )
     temporary.replace(path)
-    return list(_groups(path))
+    return list(_groups(path.name, rows, footers[0]))
 
 
-def _groups(path: Path) -> Iterator[Group]:
-    with pq.ParquetFile(path) as file:
-        for index in range(file.metadata.num_row_groups):
-            rows = file.read_row_group(index)
-            bytes_ = file.metadata.row_group(index).total_byte_size
-            limits = {c: _ends(rows[c]) for c in rows.column_names}
-            yield Group(path.name, index, rows.num_rows, bytes_, limits)
+def _groups(file: str, rows: pa.Table, footer: pq.FileMetaData) -> Iterator[Group]:
+    first = 0
+    for index in range(footer.num_row_groups):
+        stored = footer.row_group(index)
+        mine = rows.slice(first, stored.num_rows)
+        limits = {c: _ends(mine[c]) for c in rows.column_names}
+        yield Group(file, index, stored.num_rows, stored.total_byte_size, limits)
+        first += stored.num_rows
 
 
 def _ends(values: pa.ChunkedArray) -> tuple[Any, Any]:
