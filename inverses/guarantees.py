@@ -28,6 +28,9 @@ class Property:
 
 COMPLETE = Property("complete", unites=False)
 PURE = Property("pure", unites=True)
+# What a box makes of this part of its input alone is, within the region asked about, all that it
+# makes there of the whole: so it can be made again from this part, or in the first place.
+FAITHFUL = Property("faithful", unites=False)
 
 Guarantee = frozenset[Property]
 NOTHING: Guarantee = frozenset()

@@ -8,12 +8,14 @@ from functools import reduce
 
 import numpy as np
 
-from inverses.planner import Hop, Inversion, Level, Plan, chosen
+from inverses.planner import Hop, Inversion, Level, Plan
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
 from pipelines.datasets import ELEMENT, Array, Group, Key, Table
-from pipelines.filters import Filter
+from pipelines.filters import Filter, span
+
+VARIABLE = "variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,21 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
 
 
 def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:
-    filters = [w(hop.box, at, hop.source) for w in each.weak]
+    mine = _about(hop.image, each.attribute, at)
+    filters = [w(hop.box, mine, hop.source) for w in each.weak]
     found = reduce(lambda a, b: a | b if each.weak_unites else a & b, filters)
     found = found if above is None else found & above
     checks = (Check(each.verify, each.verified_unites),) if each.verify else ()
     return Part(found, checks, each.nature == SCALAR, _variables(hop, level, each))
+
+
+def _about(image: Table | Array, attribute: str, at: Filter) -> Filter:
+    """Of cells that each are of one variable, those of this one."""
+    which = at.span(VARIABLE)
+    if which is None or not isinstance(image, Array) or attribute not in image.variables:
+        return at
+    mine = at[which.holds(np.full(len(at), image.variables.index(attribute)))]
+    return Filter(mine.owner, {k: s for k, s in mine.spans.items() if k != VARIABLE})
 
 
 def _pointwise(part: Part) -> bool:
@@ -87,7 +99,7 @@ def _variables(hop: Hop, level: Level, each: Inversion) -> tuple[str, ...]:
     if level.name != ELEMENT:
         return ()
     assert isinstance(hop.source, Array)
-    found = [a.name for a in chosen(hop.source, each.yields) if a.dims]
+    found = [a.name for a in hop.finds(each) if a.dims]
     return tuple(found or hop.source.variables)
 
 
@@ -96,6 +108,20 @@ def combined(parts: Sequence[Part]) -> Filter:
     scalar = [p.filter for p in parts if p.scalar]
     common = [reduce(lambda a, b: a & b, scalar)] if scalar else []
     return reduce(lambda a, b: a | b, [*common, *(p.filter for p in parts if not p.scalar)])
+
+
+def located(source: Table | Array, parts: Sequence[Part]) -> Filter:
+    """Where an answer can lie, variable by variable of an array, to be asked about in turn."""
+    if not isinstance(source, Array) or not _all_variables(parts):
+        return combined(parts)
+    found = []
+    for number, variable in enumerate(source.variables):
+        mine = [p for p in parts if variable in p.variables]
+        if mine:
+            where = combined(mine)
+            which = span(np.full(len(where), number))
+            found.append(Filter(where.owner, {**where.spans, VARIABLE: which}))
+    return reduce(lambda a, b: a | b, found)
 
 
 def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
@@ -110,7 +136,8 @@ def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
             yield hop, level, parts, above
         assert above is not None
         # What was found is now itself asked about, box by box, whoever it was found for.
-        at[source] = (at[source] | above if source in at else above).loose()
+        asked = _existing(hop.source, located(hop.source, parts))
+        at[source] = (at[source] | asked if source in at else asked).loose()
 
 
 def outline(plan: Plan) -> dict[Key, Filter]:

@@ -11,6 +11,7 @@ from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
 from inverses.registry import (
     AGGREGATE,
     SCALAR,
+    USED,
     Registry,
     Verification,
     WeakInverse,
@@ -78,6 +79,13 @@ class Hop:
     def guarantee(self) -> Guarantee:
         return self.levels[-1].guarantee
 
+    def finds(self, inversion: Inversion) -> list[Attribute]:
+        """The attributes of the source that an inversion says it finds."""
+        wanted = inversion.yields
+        if USED in wanted:
+            wanted = wanted | set(self.box.used(inversion.attribute, self.port, self.source))
+        return [a for a in self.source.attributes if {a.type, a.name} & wanted]
+
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
@@ -88,6 +96,11 @@ class Arrow:
     source: Table | Array
     goal: Guarantee
     registry: Registry
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels to invert into: the last one alone for a box that finds cells at once."""
+        return self.source.levels[-1:] if self.box.flat else self.source.levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +192,9 @@ def _asks(hop: Hop) -> Iterator[Asked]:
     together: dict[str, set[str]] = {}
     for each in (i for level in hop.levels for i in level.inversions):
         group = "" if each.nature == SCALAR else each.attribute
-        found = frozenset(a.name for a in chosen(hop.source, each.yields)) if each.yields else every
+        found = frozenset(a.name for a in hop.finds(each)) if each.yields else every
         together.setdefault(group, set()).update(found)
     return map(frozenset, together.values())
-
-
-def chosen(dataset: Table | Array, wanted: set[Type | str]) -> list[Attribute]:
-    """The attributes of a dataset that are wanted by type or by name."""
-    return [a for a in dataset.attributes if {a.type, a.name} & wanted]
 
 
 def _levels(
@@ -201,9 +209,14 @@ def _levels(
         attributes = asked_of(image, selection.attributes, arrow.box.asks)
     else:
         attributes = [a for a in image.attributes if any(a.name in each for each in asked)]
+    if arrow.box.flat:
+        attributes = [a for a in attributes if a.dims] or attributes
+    cells = {a.name for a in attributes if a.dims}
     found: list[Level] = []
     for name, inversions in _answering(arrow, attributes, asked is not None):
-        each = tuple(_united(i, asked) for i in inversions)
+        each = tuple(
+            _of_one_variable(i) if i.attribute in cells else _united(i, asked) for i in inversions
+        )
         for inversion in each:
             held &= inversion.promises
         held = held if arrow.box.deterministic else NOTHING
@@ -221,7 +234,7 @@ def _answering(
     """
     above: Guarantee | None = None
     table: dict[str, list[Inversion]] = {}
-    for name in arrow.source.levels:
+    for name in arrow.levels:
         table[name] = [_inversion(arrow, a, name, above) for a in attributes]
         for each in [i for i in table[name] if not i.by_default] or table[name][:1]:
             above = each.promises if above is None else above & each.promises
@@ -229,6 +242,11 @@ def _answering(
     for name, inversions in table.items():
         missing = [i for i in inversions if all_of_them and i.attribute not in answered]
         yield name, [i for i in inversions if not i.by_default or i in missing] or inversions[:1]
+
+
+def _of_one_variable(inversion: Inversion) -> Inversion:
+    """An inversion for cells, which are of one variable each: others' answers do not concern it."""
+    return replace(inversion, nature=AGGREGATE)
 
 
 def _united(inversion: Inversion, asked: set[Asked] | None) -> Inversion:

@@ -18,6 +18,7 @@ from pipelines.errors import Refused
 from pipelines.filters import Filter
 
 SCALAR, AGGREGATE = "scalar", "aggregate"
+ANY, USED = Type("Any"), Type("Used")
 
 Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
@@ -31,7 +32,9 @@ class Registration:
 
     `image` is the type of the attribute that is inverted, `yields` the types of what is found in
     the input, `level` the level it is found at. Where two attributes share a type, `named` says
-    which one is inverted, and a name in `yields` which one is found.
+    which one is inverted, and a name in `yields` which one is found. An image of `ANY` is every
+    attribute; `USED` among what it yields is what the box says the attribute is made of; what
+    yields nothing in particular finds whole rows, or cells of all variables.
     """
 
     name: str
@@ -47,12 +50,12 @@ class Registration:
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
-        there = {n for a in source.attributes for n in (a.type, a.name)}
+        there = {USED, *(n for a in source.attributes for n in (a.type, a.name))}
         return (
-            attribute.type == self.image
+            self.image in (ANY, attribute.type)
             and self.named in (None, attribute.name)
             and self.port in (None, port)
-            and self.level == level
+            and (self.level == level or self.box.flat)
             and (not self.yields or bool(set(self.yields) & there))
         )
 

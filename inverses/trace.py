@@ -230,6 +230,6 @@ def _gathered(work: _Work, dataset: Table | Array) -> Found:
         known = links.get(hop.image.key, np.zeros((0, 2), np.int64))
         links[hop.image.key] = np.unique(np.concatenate([known, mine]), axis=0)
     outline = reduce(lambda a, b: a | b, [each for _, _, each in hops])
-    at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else dataset.dims))
+    at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else identity))
     chunks, size = len(work.reads.get(key, ())), work.bytes.get(key, 0)
     return Found(dataset, rows, at, links, chunks, size, outline)

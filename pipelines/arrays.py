@@ -57,6 +57,8 @@ def _opened(path: str, engine: str, state: str, stored: tuple[tuple[str, str], .
 
 def coordinate(array: Array, dim: str) -> NDArray[Any]:
     """The coordinate values along a dimension (its indices where the file has none)."""
+    if array.content is not None:
+        return np.asarray(array.content.coordinate(dim))
     with opened(array) as data:
         return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
 
@@ -77,8 +79,8 @@ def _chunk(array: Array, variable: str, key: NDArray[np.int64]) -> Chunk:
 
 
 def inside(array: Array, filter_: Filter) -> Filter:
-    """A filter on every dimension of the array, cut to what exists."""
-    spans = {}
+    """A filter on every dimension of the array, cut to what exists; other keys stay."""
+    spans = {k: s for k, s in filter_.spans.items() if k not in array.dims}
     for dim, extent in array.size.items():
         span = filter_.span(dim)
         low = np.zeros(len(filter_), np.int64) if span is None else _whole(span.low, np.ceil)
@@ -153,6 +155,9 @@ def _wraps(array: Array, dim: str, first: int, last: int) -> bool:
 
 def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArray[Any]:
     index = {d: slice(int(a), int(b)) for d, (a, b) in zip(array.dims, ranges, strict=True)}
+    if array.content is not None:
+        cut = {d: (s.start, s.stop) for d, s in index.items()}
+        return np.asarray(array.content.values(variable, cut))
     with opened(array) as data:
         found = data[variable].transpose(*array.dims, ...).isel(index)
         return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipelines.errors import unknown
@@ -30,6 +30,7 @@ WindSpeed = Type("WindSpeed")
 WindDirection = Type("WindDirection")
 TrackId = Type("TrackId")
 Quantity = Type("Quantity")
+Text = Type("Text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,11 @@ class Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """One version of a named table or array in a workspace."""
+    """One version of a named table or array in a workspace.
+
+    One that is not `kept` has a description and no files. Where its data come from anything but
+    files, they come from its `content` (see `pipelines/contents.py`), which is never written down.
+    """
 
     name: str
     version: str
@@ -77,6 +82,8 @@ class Dataset:
     made: Made | None = None
     origin: Mapping[str, Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    kept: bool = True
+    content: Any = None
 
     @property
     def key(self) -> Key:
@@ -164,7 +171,8 @@ class Array(Dataset):
 def to_json(dataset: Dataset) -> dict[str, Any]:
     """A dataset as plain data; `from_json` is its inverse."""
     kind = "array" if isinstance(dataset, Array) else "table"
-    return {"kind": kind, **asdict(dataset)}
+    plain = asdict(replace(dataset, content=None))
+    return {"kind": kind, **{k: v for k, v in plain.items() if k != "content"}}
 
 
 def from_json(plain: Mapping[str, Any]) -> Table | Array:

@@ -11,7 +11,7 @@ from typing import Any
 import xxhash
 
 WHOLE_CHECKSUM = 256 * 2**20
-PIECE = 2**20
+PIECE = 2**18
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
@@ -36,9 +36,9 @@ def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) 
 
 def _newest(path: Path) -> int:
     """When something last happened to any file or directory: a time that nobody can set back."""
-    files = [file for _, file in _files(path)]
-    folders = {up for f in files for up in f.parents if up.is_relative_to(path)}
-    return max(p.stat().st_ctime_ns for p in (*files, *folders))
+    files = [str(file) for _, file in _files(path)]
+    folders = [folder for folder, _, _ in os.walk(path, followlinks=True)]
+    return max(os.stat(p).st_ctime_ns for p in (*files, *folders))
 
 
 def _rests(root: Path, part: Path, since: int) -> bool:
@@ -58,12 +58,12 @@ def _outside(path: Path) -> tuple[int, str]:
 
 def _checksum(path: Path) -> str:
     """The names and contents of all files in one sum, made to notice change at little cost."""
-    total = xxhash.xxh3_128()
+    total, piece = xxhash.xxh3_128(), memoryview(bytearray(PIECE))
     for name, file in _files(path):
         total.update(json.dumps([name, file.stat().st_size]).encode())
-        with file.open("rb") as handle:
-            while piece := handle.read(PIECE):
-                total.update(piece)
+        with file.open("rb", buffering=0) as handle:
+            while read := handle.readinto(piece):
+                total.update(piece[:read])
     return total.hexdigest()
 
 

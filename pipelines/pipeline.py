@@ -152,17 +152,38 @@ class Pipeline:
                 f'port "{port.name}" of box "{name}" takes {KINDS[port.kind]}, '
                 f'"{given}" is {KINDS[kind]}'
             )
-        if given in self.steps:
-            _check_types(name, port, given, self.steps[given].box.makes)
+        attributes = self.attributes(given) if given in self.steps else None
+        if attributes is not None:
+            _check_types(name, port, given, attributes)
+
+    def attributes(
+        self, name: str, found: Mapping[str, Dataset] | None = None
+    ) -> tuple[Attribute, ...] | None:
+        """The attributes a dataset will have; None while that hangs on what is not known."""
+        if name not in self.steps:
+            return found[name].attributes if found and name in found else None
+        step = self.steps[name]
+        if step.box.makes:
+            return step.box.makes
+        if step.bare_ports() or self._in_a_circle(name):
+            return None
+        given = {port: self.attributes(each, found) for port, each in step.inputs.items()}
+        known = {port: each for port, each in given.items() if each is not None}
+        return step.box.attributes_of(known) if len(known) == len(given) else None
+
+    def _in_a_circle(self, name: str) -> bool:
+        graph = self.graph()
+        return any(name in nx.descendants(graph, after) for after in graph.successors(name))
 
     def check_sources(self, found: Mapping[str, Dataset]) -> None:
         """Refuse an arrow from a source that turns out to lack a type the port needs."""
         for name, step in self.steps.items():
             for port in step.box.takes:
                 given = step.inputs[port.name]
-                if given in found:
+                attributes = self.attributes(given, found)
+                if attributes is not None:
                     hint = "; say which of these it is, under variables: in the pipeline"
-                    _check_types(name, port, given, found[given].attributes, hint)
+                    _check_types(name, port, given, attributes, hint if given in found else "")
 
 
 def _check_types(

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pipelines import history
 from pipelines.arrays import Ranges, chunks_of
-from pipelines.boxes.box import ArrayBox, Grid, TableBox
+from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
 from pipelines.errors import WhenceError
 from pipelines.pipeline import Pipeline, Step
@@ -102,12 +102,16 @@ def _publish_step(
         else:
             assert isinstance(box, TableBox)
             frame = box.run(inputs, spark)
-            dataset = _write(frame, stage, name, box)
+            dataset = _write(frame, stage, name, _attributes(box, inputs))
         seconds = round(time.monotonic() - began, 3)
         return workspace.publish(stage, replace(dataset, made=replace(how, seconds=seconds)))
 
 
-def _write(frame: DataFrame, stage: Path, name: str, box: TableBox) -> Table:
+def _attributes(box: Box, inputs: Mapping[str, Dataset]) -> tuple[Attribute, ...]:
+    return box.attributes_of({port: each.attributes for port, each in inputs.items()})
+
+
+def _write(frame: DataFrame, stage: Path, name: str, attributes: tuple[Attribute, ...]) -> Table:
     """Write a data frame as Parquet, each task one file, and gather the bounds of its groups."""
     folder = stage / "table"
     folder.mkdir()
@@ -118,7 +122,7 @@ def _write(frame: DataFrame, stage: Path, name: str, box: TableBox) -> Table:
         name=name,
         version="",
         path="table",
-        attributes=tuple(a for a in box.makes if set(a.columns) <= set(schema.names)),
+        attributes=tuple(a for a in attributes if set(a.columns) <= set(schema.names)),
         types={f.name: str(f.type) for f in schema},
         groups=tuple(sorted(groups, key=lambda g: (g.file, g.index))),
     )
@@ -145,7 +149,7 @@ def _fill(
     store = stage / "array.zarr"
     grid = box.grid(inputs)
     lay_out(store, grid)
-    array = array_of(name, grid, box.makes)
+    array = array_of(name, grid, _attributes(box, inputs))
     blocks = [c.ranges for c in chunks_of(array, array.variables[0])]
 
     def fill(ranges: tuple[tuple[int, int], ...]) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipelines.contents import ends
 from pipelines.datasets import Group, Table
 from pipelines.errors import Failed
 from pipelines.filters import Filter, span
@@ -36,6 +37,9 @@ def schema_of(table: Table) -> pa.Schema:
 
 def read_group(table: Table, group: Group) -> pa.Table:
     """One row group, whole."""
+    if table.content is not None:
+        found: pa.Table = table.content.group(group.index)
+        return found
     path = Path(table.path) / group.file
     try:
         with pq.ParquetFile(path) as file:
@@ -58,7 +62,7 @@ def touched(table: Table, filter_: Filter) -> list[tuple[int, NDArray[np.int64]]
         for key, each in filter_.spans.items():
             low, high = bounds(group, key, each.low.dtype)
             if low is not None:
-                boxes &= (each.high >= low) & (each.low <= high)
+                boxes &= ((each.high >= low) & (each.low <= high)) | _missing(each.low)
         if boxes.any():
             found.append((number, np.flatnonzero(boxes)))
     return found
@@ -72,6 +76,11 @@ def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return (np.datetime64(low), np.datetime64(high)) if dtype.kind == "M" else (low, high)
 
 
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are NaN, and so equal to nothing but one another here."""
+    return np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool))
+
+
 def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which rows a filter holds: the owner and the position of each, once."""
     if not filter_.spans:
@@ -83,6 +92,7 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
         each = filter_.spans[key]
         values = column(rows, key)[position]
         inside = (values >= each.low[box]) & (values <= each.high[box])
+        inside |= _missing(each.low)[box] & _missing(values)
         keep = inside | each.open[box]
         box, position = box[keep], position[keep]
     pairs = np.unique(np.column_stack([filter_.owner[box], position]), axis=0)
@@ -113,11 +123,10 @@ def held(table: Table, filter_: Filter) -> pa.Table:
 
 def matching(table: Table, predicate: pc.Expression | None, limit: int | None = None) -> pa.Table:
     """The rows that a predicate keeps, at most `limit` of them; other row groups are not read."""
-    files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
-    if not files:
+    if not table.groups:
         return schema_of(table).empty_table()
     with _readable(table):
-        stored = ds.dataset(files, format="parquet")
+        stored = _stored(table)
         if limit is not None:
             return stored.head(limit, filter=predicate)
         return stored.to_table(filter=predicate)
@@ -137,9 +146,16 @@ def count(table: Table, predicate: pc.Expression | None) -> int:
     """How many rows a predicate keeps."""
     if predicate is None or not table.groups:
         return table.rows
-    files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
     with _readable(table):
-        return int(ds.dataset(files, format="parquet").count_rows(filter=predicate))
+        return int(_stored(table).count_rows(filter=predicate))
+
+
+def _stored(table: Table) -> ds.Dataset:
+    """All row groups as Arrow scans them."""
+    if table.content is not None:
+        return ds.dataset(pa.concat_tables([read_group(table, g) for g in table.groups]))
+    files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
+    return ds.dataset(files, format="parquet")
 
 
 def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema) -> list[Group]:
@@ -168,18 +184,6 @@ def _groups(file: str, rows: pa.Table, footer: pq.FileMetaData) -> Iterator[Grou
     for index in range(footer.num_row_groups):
         stored = footer.row_group(index)
         mine = rows.slice(first, stored.num_rows)
-        limits = {c: _ends(mine[c]) for c in rows.column_names}
+        limits = {c: ends(mine[c]) for c in rows.column_names}
         yield Group(file, index, stored.num_rows, stored.total_byte_size, limits)
         first += stored.num_rows
-
-
-def _ends(values: pa.ChunkedArray) -> tuple[Any, Any]:
-    ends = pc.min_max(values)
-    return _plain(ends["min"].as_py()), _plain(ends["max"].as_py())
-
-
-def _plain(value: Any) -> Any:
-    """A bound as JSON can hold it; NaN, which bounds nothing, as None."""
-    if value != value:
-        return None
-    return value.isoformat() if hasattr(value, "isoformat") else value

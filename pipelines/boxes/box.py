@@ -14,12 +14,14 @@ from types import ModuleType
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrays import Ranges
 from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
+from pipelines.sharing import rows_of_chunks, rows_together
 
 SHIPPED = ("pipelines.boxes.cyclones",)
 MOST = 2**1000  # of what a float may be given as a whole number
@@ -41,17 +43,37 @@ def param(
     return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high})
 
 
+CHANGE, REMOVAL, STATED = "change", "removal", "stated"
+
+
 class Box(ABC):
-    """One step of a pipeline. A subclass is a frozen dataclass whose fields are its parameters."""
+    """One step of a pipeline. A subclass is a frozen dataclass whose fields are its parameters.
+
+    `influence` says how its sentence of what `contributed` can be tested: a cell or row did if some
+    other value there would change the datum (`CHANGE`), or if the datum would change without it
+    (`REMOVAL`); else only by the author's word (`STATED`). The inverses of a `flat` box find cells
+    at once rather than level by level. `examples` are parameters to test it with.
+    """
 
     name: ClassVar[str]
     kind: ClassVar[str]
     version: ClassVar[str] = "1"
     takes: ClassVar[tuple[Port, ...]] = ()
-    makes: ClassVar[tuple[Attribute, ...]]
+    makes: ClassVar[tuple[Attribute, ...]] = ()
     asks: ClassVar[tuple[str, ...]] = ()
     contributed: ClassVar[str]
     deterministic: ClassVar[bool] = True
+    influence: ClassVar[str] = CHANGE
+    flat: ClassVar[bool] = False
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+
+    def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
+        """The attributes of what this box makes of inputs that have these; fixed for most."""
+        return self.makes
+
+    def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
+        """The attributes at a port that an attribute is made of; none where that is not said."""
+        return ()
 
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:
@@ -81,6 +103,44 @@ class TableBox(Box):
     @abstractmethod
     def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
         """The rows this box makes of its inputs."""
+
+
+class RowBox(TableBox):
+    """A box from tables to a table: a pure function of rows, spread over Spark by keys.
+
+    `rows` may not depend on the order of its rows, nor on how whole groups are parted.
+    """
+
+    def together(self, port: str) -> tuple[str, ...] | None:
+        """The columns whose equal values must be seen together; none: all; None: each row alone."""
+        return None
+
+    @abstractmethod
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        """The columns this box makes."""
+
+    @abstractmethod
+    def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows it makes of whole groups; runs on a worker."""
+
+    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+        keys = {port: self.together(port) for port in inputs}
+        return rows_together(spark, inputs, keys, self.rows, self.schema(inputs))
+
+
+class CellBox(TableBox):
+    """A box from an array, at its first port, to a table: a pure function of chunks."""
+
+    @abstractmethod
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        """The columns this box makes."""
+
+    @abstractmethod
+    def rows_in(self, inputs: Mapping[str, Any], ranges: Ranges) -> pa.Table:
+        """The rows that lie in index ranges, last excluded; runs on a worker."""
+
+    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+        return rows_of_chunks(spark, inputs, self.takes[0].name, self.rows_in, self.schema(inputs))
 
 
 @dataclass(frozen=True, slots=True)
