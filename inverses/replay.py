@@ -9,12 +9,11 @@ from functools import cache
 from typing import cast
 
 import numpy as np
-import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from inverses.outline import outline
 from inverses.planner import Hop, Plan
-from inverses.recipes import Recipe, Recipes
+from inverses.recipes import Recipes
 from pipelines.arrays import coordinate, inside, touched
 from pipelines.boxes.box import CellBox, TableBox
 from pipelines.contents import MadeCells, held_table
@@ -31,18 +30,27 @@ def available(
     if dataset.kept or dataset.content is not None:
         return dataset
     recipe = known[dataset.key]
-    at = _with_indices(region, dataset, recipe)
-    parts = {port: recipe.region(port, at) for port in recipe.inputs}
-    inputs = {
-        port: available(each, parts[port], known, spark) for port, each in recipe.inputs.items()
-    }
+    at, parts, inputs = needed(dataset, region, known, spark)
     if isinstance(dataset, Array):
         coordinates = {d: coordinate(dataset, d) for d in dataset.dims}
         return replace(dataset, content=MadeCells(recipe.box, inputs, coordinates))
-    rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark)
+    rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
     mine = rows.take(np.unique(rows_in(rows, at)[1]))
     remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
     return replace(dataset, groups=remade.groups, content=remade.content)
+
+
+def needed(
+    dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
+) -> tuple[Filter, dict[str, Filter], dict[str, Table | Array]]:
+    """The region in all columns it can be told by, and the parts of the inputs that it needs."""
+    recipe = known[dataset.key]
+    at = with_indices(region, dataset, known)
+    parts = {port: recipe.region(port, at) for port in recipe.inputs}
+    found = {
+        port: available(each, parts[port], known, spark) for port, each in recipe.inputs.items()
+    }
+    return at, parts, found
 
 
 def made_within(
@@ -50,7 +58,7 @@ def made_within(
     inputs: Mapping[str, Table | Array],
     parts: Mapping[str, Filter],
     spark: SparkSession,
-) -> pa.Table:
+) -> DataFrame:
     """The rows that a box makes of parts of its inputs; what lies outside them is not read."""
     if isinstance(box, CellBox):
         port = box.takes[0].name
@@ -58,25 +66,33 @@ def made_within(
         found = touched(array, array.variables[0], inside(array, parts[port]))
         chunks = [chunk for chunk, _ in found]
         schema = box.schema(inputs)
-        return rows_of_chunks(spark, inputs, port, box.rows_in, schema, chunks).toArrow()
+        return rows_of_chunks(spark, inputs, port, box.rows_in, schema, chunks)
     some = {
         port: restricted(each, parts[port]) if isinstance(each, Table) else each
         for port, each in inputs.items()
     }
-    return box.run(some, spark).toArrow()
+    return box.run(some, spark)
 
 
-def _with_indices(region: Filter, image: Table | Array, recipe: Recipe) -> Filter:
+def with_indices(region: Filter, image: Table | Array, known: Recipes) -> Filter:
     """A region in coordinates, with the indices that these have in the array rows came from."""
-    if not isinstance(image, Table):
+    array = _array_behind(image, known)
+    if not isinstance(image, Table) or array is None:
         return region
     spans = dict(region.spans)
-    for array in (each for each in recipe.inputs.values() if isinstance(each, Array)):
-        for dim in array.dims:
-            index = f"{dim}_index"
-            if dim in spans and index in image.columns and index not in spans:
-                spans[index] = _indices(array, dim, spans[dim])
+    for dim in array.dims:
+        index = f"{dim}_index"
+        if dim in spans and index in image.columns and index not in spans:
+            spans[index] = _indices(array, dim, spans[dim])
     return Filter(region.owner, spans)
+
+
+def _array_behind(image: Table | Array, known: Recipes) -> Array | None:
+    """The one array that rows were found in, however many tables ago."""
+    inputs = list(known[image.key].inputs.values()) if image.key in known else []
+    if len(inputs) != 1:
+        return None
+    return inputs[0] if isinstance(inputs[0], Array) else _array_behind(inputs[0], known)
 
 
 def _indices(array: Array, dim: str, where: Span) -> Span:

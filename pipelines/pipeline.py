@@ -120,6 +120,13 @@ class Pipeline:
             if name in self.steps:
                 yield name, self.steps[name]
 
+    def up_to(self, name: str) -> Pipeline:
+        """The part of this pipeline that a dataset is made by."""
+        needed = nx.ancestors(self.graph(), name) | {name}
+        sources = {n: s for n, s in self.sources.items() if n in needed}
+        steps = {n: s for n, s in self.steps.items() if n in needed}
+        return Pipeline(self.name, sources, steps, self.text)
+
     def check_whole(self) -> None:
         """Refuse a pipeline that has no boxes, or one with nothing at a port."""
         if not self.steps:
