@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -74,6 +74,10 @@ class Box(ABC):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         """The attributes at a port that an attribute is made of; none where that is not said."""
         return ()
+
+    def alone(self, attributes: Set[str]) -> Box:
+        """The box to run on what is behind these attributes of a datum, and nothing else."""
+        return self
 
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:

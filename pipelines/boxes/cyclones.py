@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrays import Ranges, coordinate
-from pipelines.boxes.box import STATED, ArrayBox, CellBox, Grid, Port, TableBox, param
+from pipelines.boxes import alone
+from pipelines.boxes.box import (
+    STATED,
+    ArrayBox,
+    Box,
+    CellBox,
+    Grid,
+    Port,
+    TableBox,
+    param,
+)
 from pipelines.datasets import (
     Array,
     Attribute,
@@ -197,6 +207,10 @@ class IdentifyTracks(TableBox):
         "To a point's time and place, the minimum it is; to its track number, the minima linked "
         "from the track's first point up to it, and every one whose removal would change it."
     )
+
+    def alone(self, attributes: Set[str]) -> Box:
+        copied = alone.Copied(("time", "time_index", *PLACE), ("track",))
+        return self if "track" in attributes else copied
 
     @property
     def reach_km(self) -> float:
