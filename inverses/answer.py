@@ -186,7 +186,7 @@ class Answer:
             "guarantee": names(self.guarantee(name)),
             "chunks_read": found.chunks_read,
             "bytes_read": found.bytes_read,
-            "sample": [{k: _plain(v) for k, v in row.items()} for row in sample],
+            "sample": [{k: plain_value(v) for k, v in row.items()} for row in sample],
         }
 
 
@@ -223,7 +223,8 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A value as JSON can hold it."""
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -140,7 +140,7 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
     wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost.
     """
-    ancestry = _ancestry(workspace, selection.dataset)
+    ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
@@ -152,7 +152,7 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     return found
 
 
-def _ancestry(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
+def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
     """The versions a dataset was made from, each with an arrow back from what was made of it."""
     graph: nx.DiGraph[Key] = nx.DiGraph()
     graph.add_node(dataset.key, dataset=dataset)

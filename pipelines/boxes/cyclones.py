@@ -146,6 +146,7 @@ class ExtractMinima(CellBox):
     )
     asks: ClassVar = ("time", "location", "pressure")
     influence: ClassVar = STATED
+    examples: ClassVar = ({"margin": 0.0}, {"margin": 1.0})
     contributed: ClassVar = (
         "The cells of the criterion that made the cell a minimum (three by three, else five by "
         "five), the cell whose pressure it is, and the two wind components there."
@@ -203,6 +204,10 @@ class IdentifyTracks(TableBox):
     )
     asks: ClassVar = ("time", "location")
     influence: ClassVar = STATED
+    examples: ClassVar = (
+        {"min_points": 2, "near_km": 3400.0, "far_km": 5000.0},
+        {"min_points": 3, "near_km": 5000.0, "far_km": 1000.0},
+    )
     contributed: ClassVar = (
         "To a point's time and place, the minimum it is; to its track number, the minima linked "
         "from the track's first point up to it, and every one whose removal would change it."
