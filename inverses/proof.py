@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from inverses.answer import Answer, Found
+from inverses.answer import Answer, Found, Proof
 from inverses.recipes import Recipe, Recipes
 from inverses.replay import available
 from pipelines.arrays import cells_at, coordinate
@@ -20,29 +20,6 @@ from pipelines.datasets import Array, Key, Table
 from pipelines.errors import WhenceError
 from pipelines.filters import Filter
 from pipelines.tables import column, held
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """How many of the selected data came back, and if not all, what was seen instead."""
-
-    selected: int
-    given_back: int
-    why: str = ""
-
-    @property
-    def holds(self) -> bool:
-        return self.given_back == self.selected
-
-    def to_json(self) -> dict[str, Any]:
-        return {"holds": self.holds, "selected": self.selected, "given_back": self.given_back,
-                "why": self.why}  # fmt: skip
-
-    def text(self) -> str:
-        """The verdict in one line."""
-        if self.holds:
-            return "proved: run again on these cells alone, the boxes give the selection back"
-        return f"not proved: {self.given_back} of {self.selected} came back{self.why}"
 
 
 def prove(answer: Answer, spark: SparkSession) -> Proof:
@@ -56,7 +33,7 @@ def prove(answer: Answer, spark: SparkSession) -> Proof:
         again = available(image, _region(answer), known, spark)
         same = _given_back(answer, again)
     except WhenceError as error:
-        return Proof(len(selection), 0, f": {error}")
+        return Proof(len(selection), 0, str(error))
     return Proof(len(selection), int(same.sum()))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inverses.evidence import Evidence, Known, known
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
@@ -47,6 +49,7 @@ class Registration:
     function: Callable[..., Any]
     port: str | None = None
     named: str | None = None
+    evidence: Evidence | None = None
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
@@ -135,7 +138,7 @@ def verifies(
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, frozenset(needs), pointwise, at_once or pointwise,
+            function, port, named, None, frozenset(needs), pointwise, at_once or pointwise,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -169,11 +172,24 @@ class Registry:
     verifications: tuple[Verification, ...]
 
     @classmethod
-    def of(cls, named: Iterable[str] = ()) -> Registry:
-        """What is shipped, what is installed, and what the named modules hold."""
+    def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
+        """What is shipped, what is installed, and what the named modules hold.
+
+        With the evidence that is shipped, and that in files of what was `tested` elsewhere.
+        """
         found = modules(named)
         facing = [import_module(name.replace("pipelines", "inverses")) for name in SHIPPED]
-        return cls.from_modules([*found, *facing])
+        return cls.from_modules([*found, *facing]).with_evidence(
+            known(*([tested] if tested else []))
+        )
+
+    def with_evidence(self, known: Known) -> Registry:
+        """The same boxes and inverses, with what testing has shown of them."""
+        return Registry(
+            self.boxes,
+            tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
+            tuple(replace(v, evidence=_evidence(v, known)) for v in self.verifications),
+        )
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -228,3 +244,8 @@ class Registry:
             if FAITHFUL in weak.promises
         ]
         return tuple({id(w.function): w for w in every}.values())
+
+
+def _evidence(stated: Registration, known: Known) -> Evidence | None:
+    box = getattr(stated.box, "name", "")
+    return known.get((box, stated.box.version, stated.name))
