@@ -179,9 +179,7 @@ class Registry:
         """
         found = modules(named)
         facing = [import_module(name.replace("pipelines", "inverses")) for name in SHIPPED]
-        return cls.from_modules([*found, *facing]).with_evidence(
-            known(*([tested] if tested else []))
-        )
+        return cls.from_modules([*found, *facing]).with_evidence(known(*tested))
 
     def with_evidence(self, known: Known) -> Registry:
         """The same boxes and inverses, with what testing has shown of them."""
