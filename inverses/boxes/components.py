@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inverses.guarantees import COMPLETE
+from inverses.guarantees import COMPLETE, FAITHFUL
 from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
 from pipelines.boxes.components import PrincipalComponents
 from pipelines.datasets import ELEMENT, Array
@@ -14,7 +14,7 @@ from pipelines.filters import Filter
     image=ANY,
     yields=[USED],
     nature=AGGREGATE,
-    promises=[COMPLETE],
+    promises=[COMPLETE, FAITHFUL],
     level=ELEMENT,
 )
 def all_cells(box: PrincipalComponents, at: Filter, source: Array) -> Filter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inverses.guarantees import COMPLETE, PURE
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import (
     AGGREGATE,
     ANY,
@@ -25,11 +25,16 @@ from pipelines.filters import Filter
     image=ANY,
     yields=[USED],
     nature=AGGREGATE,
-    promises=[COMPLETE, PURE],
+    promises=[COMPLETE, PURE, FAITHFUL],
     level=ELEMENT,
 )
 @weakly_inverts(
-    ReduceExtreme, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE], level=ELEMENT
+    ReduceExtreme,
+    image=ANY,
+    yields=[USED],
+    nature=AGGREGATE,
+    promises=[COMPLETE, FAITHFUL],
+    level=ELEMENT,
 )
 def whole_group(box: Reducing, at: Filter, source: Array) -> Filter:
     """All cells along the dimensions that were drawn together, at the datum's place in others."""

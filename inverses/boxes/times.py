@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.guarantees import COMPLETE, PURE
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import (
     AGGREGATE,
     ANY,
@@ -26,7 +26,7 @@ from pipelines.grouping import Groups
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 
 
-@weakly_inverts(RollingMean, **CELLS, promises=[COMPLETE, PURE])
+@weakly_inverts(RollingMean, **CELLS, promises=[COMPLETE, PURE, FAITHFUL])
 def window(box: RollingMean, at: Filter, source: Array) -> Filter:
     """The steps that the window reaches from the datum's, as far as there are any."""
     back, ahead = box.reach
@@ -35,7 +35,7 @@ def window(box: RollingMean, at: Filter, source: Array) -> Filter:
     return _moved(at, source, Span(low, np.minimum(steps.high + ahead, source.shape[0] - 1)))
 
 
-@weakly_inverts(ResampleMean, **CELLS, promises=[COMPLETE, PURE])
+@weakly_inverts(ResampleMean, **CELLS, promises=[COMPLETE, PURE, FAITHFUL])
 def stretch(box: ResampleMean, at: Filter, source: Array) -> Filter:
     """The steps from the first of the datum's stretch to its last."""
     groups = box.groups(source)
@@ -44,14 +44,14 @@ def stretch(box: ResampleMean, at: Filter, source: Array) -> Filter:
     return _moved(at, source, Span(starts[asked.low], starts[asked.high + 1] - 1))
 
 
-@weakly_inverts(Climatology, **CELLS, promises=[COMPLETE, PURE])
+@weakly_inverts(Climatology, **CELLS, promises=[COMPLETE, PURE, FAITHFUL])
 def whole_cycle(box: Climatology, at: Filter, source: Array) -> Filter:
     """All steps of the datum's month, day or hour."""
     groups = box.groups(source)
     return _runs(at, source, groups, _steps(at, source, len(groups)))
 
 
-@weakly_inverts(Anomaly, **CELLS, promises=[COMPLETE])
+@weakly_inverts(Anomaly, **CELLS, promises=[COMPLETE, FAITHFUL])
 def own_cycle(box: Anomaly, at: Filter, source: Array) -> Filter:
     """All steps of the month, day or hour that the datum's step is of."""
     groups = box.groups(source)

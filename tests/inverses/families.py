@@ -17,7 +17,7 @@ from inverses.answer import Answer
 from inverses.registry import Registry, WeakInverse
 from inverses.trace import trace
 from inverses.trials import found_by, inversions
-from pipelines.arrays import chunks_of
+from pipelines.arrays import chunks_of, inside
 from pipelines.boxes.box import ArrayBox
 from pipelines.contents import HeldCells
 from pipelines.datasets import Array
@@ -36,6 +36,13 @@ FEW = MANY // 6
 def params_of(box: Any) -> st.SearchStrategy[Any]:
     """A box with one of the parameters that it gives as examples."""
     return st.sampled_from(box.examples).map(box.from_params)
+
+
+def in_parts(case: Case, registry: Registry, data: st.DataObject) -> None:
+    """A box can be made block by block, inverted over ranges, and made again in part."""
+    in_blocks(case, data)
+    of_ranges(case, registry, data)
+    faithful(case, registry, data)
 
 
 def in_blocks(case: Case, data: st.DataObject) -> None:
@@ -58,8 +65,7 @@ def rechunked(array: Any, data: st.DataObject) -> Array:
 def of_ranges(case: Case, registry: Registry, data: st.DataObject) -> None:
     """A weak inverse of a range holds all that it holds for the points there, and no more."""
     assert isinstance(case.made, Array)
-    ends = {d: sorted(data.draw(st.tuples(*[st.integers(0, n - 1)] * 2)))
-            for d, n in case.made.size.items()}  # fmt: skip
+    ends = _ends(case.made, data)
     places = np.array(list(product(*(range(a, b + 1) for a, b in ends.values()))))
     points = {d: Span(places[:, i], places[:, i]) for i, d in enumerate(ends)}
     region = {d: Span(np.array([a]), np.array([b])) for d, (a, b) in ends.items()}
@@ -69,6 +75,47 @@ def of_ranges(case: Case, registry: Registry, data: st.DataObject) -> None:
                 each = found_by(hop, Filter(np.arange(len(places)), points))
                 whole = found_by(hop, Filter(np.zeros(1, np.int64), region))[0]
                 assert whole == set().union(*each), f"{stated.name} is wrong for ranges"
+
+
+def faithful(case: Case, registry: Registry, data: st.DataObject) -> None:
+    """Of what is kept alone, all else missing, a box makes in a region all that it makes there."""
+    assert isinstance(case.made, Array)
+    ends = _ends(case.made, data)
+    region = Filter(
+        np.zeros(1, np.int64), {d: Span(*np.array([[a], [b]])) for d, (a, b) in ends.items()}
+    )
+    kept = {p: _alone(case, registry, p, a, region) for p, a in case.inputs.items()}
+    again = case.forward(kept)
+    part = tuple(slice(a, b + 1) for a, b in ends.values())
+    for variable in case.made.variables:
+        np.testing.assert_array_equal(
+            again[variable][part], case.forward(case.plain)[variable][part]
+        )
+
+
+def _alone(case: Case, registry: Registry, port: str, source: Any, region: Filter) -> Any:
+    """What faithful weak inverses keep of an input, all else missing."""
+    weak = registry.faithful(case.box, port, case.made, source)
+    assert weak, f"{case.box.name} cannot be made again in part"
+    keep = np.ones(source.shape, bool)
+    for each in weak:
+        keep &= _mask(source, inside(source, each(case.box, region, source)))
+    return {v: np.where(keep, values, np.nan) for v, values in case.plain[port].items()}
+
+
+def _mask(source: Array, kept: Filter) -> np.ndarray:
+    mask = np.zeros(source.shape, bool)
+    for n in range(len(kept)):
+        mask[tuple(slice(kept.spans[d].low[n], kept.spans[d].high[n] + 1) for d in source.dims)] = (
+            True
+        )
+    return mask
+
+
+def _ends(array: Array, data: st.DataObject) -> dict[str, list[int]]:
+    """Any ranges of indices, last included."""
+    pairs = {d: data.draw(st.tuples(*[st.integers(0, n - 1)] * 2)) for d, n in array.size.items()}
+    return {d: sorted(pair) for d, pair in pairs.items()}
 
 
 def at_times(array: Array, times: np.ndarray) -> Array:

@@ -27,8 +27,7 @@ from tests.inverses.families import (
     FEW,
     MANY,
     cells,
-    in_blocks,
-    of_ranges,
+    in_parts,
     params_of,
     traced,
 )
@@ -95,12 +94,10 @@ def test_every_inverse_of_a_reduction_holds_what_it_promises(
 @pytest.mark.parametrize("kind", [Reduce, ReduceExtreme])
 @given(data=st.data())
 @settings(max_examples=FEW)
-def test_reductions_do_not_depend_on_chunks_and_are_inverted_over_ranges(
+def test_reductions_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:
-    case = data.draw(reductions(kind))
-    in_blocks(case, data)
-    of_ranges(case, REGISTRY, data)
+    in_parts(data.draw(reductions(kind)), REGISTRY, data)
 
 
 def first_place(box: Reduce, at: Filter, source: Array) -> Filter:

@@ -28,8 +28,7 @@ from tests.inverses.families import (
     MANY,
     at_times,
     cells,
-    in_blocks,
-    of_ranges,
+    in_parts,
     params_of,
     traced,
 )
@@ -118,12 +117,10 @@ def test_every_inverse_of_a_mean_over_time_holds_what_it_promises(
 @pytest.mark.parametrize("kind", BOXES)
 @given(data=st.data())
 @settings(max_examples=FEW)
-def test_means_over_time_do_not_depend_on_chunks_and_are_inverted_over_ranges(
+def test_means_over_time_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:
-    case = data.draw(over_time(kind))
-    in_blocks(case, data)
-    of_ranges(case, REGISTRY, data)
+    in_parts(data.draw(over_time(kind)), REGISTRY, data)
 
 
 def one_short(box: RollingMean, at: Filter, source: Array) -> Filter:
