@@ -25,6 +25,7 @@ ANY, USED = Type("Any"), Type("Used")
 Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
+Inputs = Mapping[str, Table | Array]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -84,15 +85,21 @@ class Verification(Registration):
 
     `needs` is its apply condition. One that decides `at_once` is called for many data together:
     each value in `at` is then an array beside the candidates, whose `owner` tells the data
-    apart. One that is `pointwise` does so too, and decides each candidate by itself.
+    apart. One that is `pointwise` does so too, and decides each candidate by itself. One that
+    looks `beside` decides by the box's other inputs as well: it is given all of them, by port, and
+    which port the candidates are from, in place of the source.
     """
 
     needs: Guarantee = NOTHING
     pointwise: bool = False
     at_once: bool = False
+    beside: bool = False
 
-    def __call__(self, box: Box, at: Row, seen: Seen, source: Dataset) -> Mask:
-        found: Mask = self.function(box, at, seen, source)
+    def __call__(
+        self, box: Box, at: Row, seen: Seen, source: Dataset, port: str, inputs: Inputs
+    ) -> Mask:
+        around = (port, inputs) if self.beside else (source,)
+        found: Mask = self.function(box, at, seen, *around)
         return found
 
 
@@ -129,16 +136,20 @@ def verifies(
     needs: Iterable[Property] = (),
     pointwise: bool = False,
     at_once: bool = False,
+    beside: bool = False,
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
 ) -> Callable[[Function], Function]:
-    """Register `function(box, at, seen, source) -> mask` as a verification of `box`."""
+    """Register `function(box, at, seen, source) -> mask` as a verification of `box`.
+
+    If it looks beside, it is `function(box, at, seen, port, inputs) -> mask`.
+    """
 
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, None, frozenset(needs), pointwise, at_once or pointwise,
+            function, port, named, None, frozenset(needs), pointwise, at_once or pointwise, beside,
         )  # fmt: skip
         return _registered(function, stated)
 
