@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from inverses.guarantees import PURE
-from inverses.registry import Registry, WeakInverse
+from inverses.registry import Registry, Verification, WeakInverse
 from inverses.trials import inversions
 from pipelines.arrays import inside
 from pipelines.boxes.box import ArrayBox
 from pipelines.contents import held_array
 from pipelines.datasets import Array, Attribute, Quantity, Time
 from pipelines.filters import Filter, lattice, span
-from tests.inverses.cases import Case, check
+from tests.inverses.cases import Case, check, small_arrays
 
 EXAMPLES = max(300, settings().max_examples)
 A_FEW = settings(max_examples=EXAMPLES // 10)
@@ -103,6 +105,22 @@ def beside(draw: st.DrawFn, field: Array, name: str = "other") -> Array:
     return held_array(name, attributes, places, held, None, round_)
 
 
+def caught(case_of: Callable[[Array], Case], planted: Registry, *wrong: Any) -> None:
+    """Wrong inverses, with those that they need, are found out."""
+    stated = [r for each in wrong for r in each.registrations]
+    weak = tuple(r for r in stated if isinstance(r, WeakInverse))
+    verify = tuple(r for r in stated if isinstance(r, Verification))
+    mixed = Registry({}, (*planted.weak, *weak), verify)
+
+    @given(small_arrays(("a", "b"), most=(2, 3, 4)))
+    @settings(phases=[Phase.generate], database=None, max_examples=300)
+    def law(field: Array) -> None:
+        check(case_of(field), mixed)
+
+    with pytest.raises(AssertionError, match=r"missing|not behind it"):
+        law()
+
+
 def plain_array(
     shape: tuple[int, int, int], variables: tuple[str, ...] = ("a",), circular: bool = False
 ) -> Array:
@@ -117,3 +135,11 @@ def plain_array(
     held = {v: np.arange(t * y * x, dtype=float).reshape(shape) for v in variables}
     attributes = (Attribute("time", Time, ("time",)), *described)
     return held_array("field", attributes, places, held, None, ("lon",) if circular else ())
+
+
+def changed(array: Array, coordinates: Any = None, variables: Any = None) -> Array:
+    """An array in memory with some of its coordinates or variables changed."""
+    held = array.content
+    places = {**held.coordinates, **(coordinates or {})}
+    cells = {**held.variables, **(variables or {})}
+    return replace(array, content=replace(held, coordinates=places, variables=cells))
