@@ -235,7 +235,7 @@ def _answering(
     above: Guarantee | None = None
     table: dict[str, list[Inversion]] = {}
     for name in arrow.levels:
-        table[name] = [_inversion(arrow, a, name, above) for a in attributes]
+        table[name] = [inversion_of(arrow, a, name, above) for a in attributes]
         for each in [i for i in table[name] if not i.by_default] or table[name][:1]:
             above = each.promises if above is None else above & each.promises
     answered = {i.attribute for level in table.values() for i in level if not i.by_default}
@@ -263,7 +263,7 @@ def _united(inversion: Inversion, asked: set[Asked] | None) -> Inversion:
     return replace(inversion, nature=nature, promises=promises)
 
 
-def _inversion(
+def inversion_of(
     arrow: Arrow, attribute: Attribute, level: str, above: Guarantee | None
 ) -> Inversion:
     """How to invert one attribute: verifications that give the goal, weak inverses they need."""

@@ -110,6 +110,11 @@ def carry_out(
     return Answer(planned, found, seconds, about)
 
 
+def invert(hop: Hop, at: Filter, spark: SparkSession) -> pa.Table:
+    """What one hop finds behind data of its image, each with the number of the datum it is for."""
+    return _hop(_Work(spark, Limits(), None), hop, at)[0]
+
+
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
     """Refuse at once what a trace would refuse on the way: sources that runs read otherwise."""
     selected, at = planned.selection.dataset, planned.selection.at

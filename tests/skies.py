@@ -21,9 +21,9 @@ from inverses.trace import carry_out
 from pipelines.boxes.box import TableBox
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import Array, Made, Table
+from pipelines.here import Here
 from pipelines.tables import column
 from tests import laws
-from tests.here import Here
 from tests.laws import Item, Items
 from tests.strategies import Cuts, chunk_grids, stored_field, stored_table, table_cuts
 

@@ -216,8 +216,12 @@ def _imported(name: str) -> ModuleType:
 def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
     """The boxes that modules define, by name."""
     kinds = [c for m in found for c in vars(m).values() if inspect.isclass(c)]
-    boxes = dict.fromkeys(c for c in kinds if issubclass(c, Box) and not inspect.isabstract(c))
+    boxes = dict.fromkeys(c for c in kinds if _is_box(c))
     for name, times in Counter(c.name for c in boxes).items():
         if times > 1:
             raise Refused(f'two boxes are called "{name}"; rename one')
     return {c.name: c for c in boxes}
+
+
+def _is_box(kind: type) -> bool:
+    return issubclass(kind, Box) and kind is not Box and not inspect.isabstract(kind)

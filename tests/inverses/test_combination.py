@@ -24,9 +24,9 @@ from inverses.trace import carry_out
 from pipelines.boxes.box import Port, TableBox
 from pipelines.datasets import TUPLE, Attribute, Made, Table, Type
 from pipelines.filters import Filter, Span, span
+from pipelines.here import Here
 from pipelines.tables import column
 from tests import laws, oracles
-from tests.here import Here
 from tests.inverses.wrong import assert_caught
 from tests.strategies import stored_table, table_cuts
 

@@ -1,0 +1,122 @@
+"""Trials in memory: what a box makes of its inputs, and what its inverses find behind that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from inverses.candidates import BEFORE_ROW
+from inverses.guarantees import COMPLETE, EXACT, Guarantee
+from inverses.planner import Arrow, Hop, Inversion, Level, inversion_of
+from inverses.registry import Registration, Registry, Verification, WeakInverse
+from inverses.selection import cells_where
+from inverses.trace import invert
+from pipelines.arrays import chunks_of
+from pipelines.boxes.box import ArrayBox, Box, CellBox, RowBox, TableBox
+from pipelines.contents import held_array, held_table
+from pipelines.datasets import Array, Attribute, Table
+from pipelines.filters import Filter
+from pipelines.here import Here
+from pipelines.tables import as_filter, column, matching
+
+Inputs = Mapping[str, Table | Array]
+Item = tuple[Any, ...]
+Items = set[Item]
+
+
+def made_by(box: Box, inputs: Inputs, name: str = "made") -> Table | Array:
+    """What a box makes of its inputs, held in memory."""
+    attributes = box.attributes_of({port: each.attributes for port, each in inputs.items()})
+    if isinstance(box, ArrayBox):
+        grid = box.grid(inputs)
+        values = box.block(inputs, {d: (0, len(c)) for d, c in grid.coordinates.items()})
+        return held_array(name, attributes, grid.coordinates, values, grid.chunks, grid.circular)
+    assert isinstance(box, TableBox)
+    rows = _rows(box, inputs)
+    kept = tuple(a for a in attributes if set(a.columns) <= set(rows.column_names))
+    return held_table(name, kept, rows)
+
+
+def _rows(box: TableBox, inputs: Inputs) -> pa.Table:
+    if isinstance(box, RowBox):
+        tables = {p: matching(cast(Table, t), None) for p, t in inputs.items()}
+        return box.rows(tables).cast(box.schema(inputs))
+    if isinstance(box, CellBox):
+        array = cast(Array, inputs[box.takes[0].name])
+        cuts = [c.ranges for c in chunks_of(array, array.variables[0])]
+        ranges = [
+            {d: (a, b + 1) for d, (a, b) in zip(array.dims, cut, strict=True)} for cut in cuts
+        ]
+        schema = box.schema(inputs)
+        found = [box.rows_in(inputs, each).cast(schema) for each in ranges]
+        return pa.concat_tables([schema.empty_table(), *found])
+    return box.run(inputs, cast(SparkSession, Here(1))).toArrow()
+
+
+def inversions(
+    registry: Registry, box: Box, port: str, image: Table | Array, source: Table | Array
+) -> Iterator[tuple[Registration, Attribute, Hop]]:
+    """Every registration that fits an attribute and a port, with a hop that uses it alone.
+
+    A verification comes with the weak inverses whose promises it needs; a level below the first
+    with the best that can be had above it.
+    """
+    arrow = Arrow(box, port, source, EXACT, registry)
+    cells = [a for a in image.attributes if a.dims]
+    for attribute in cells if box.flat and cells else image.attributes:
+        for level in arrow.levels[-1:]:
+            where = (box, attribute, port, source, level)
+            weak, verify = registry.weak_for(*where), registry.verifications_for(*where)
+            for stated in (*weak, *verify):
+                used = [stated] if isinstance(stated, WeakInverse) else _needed(stated, weak)
+                inversion = _alone(attribute, stated, used)
+                levels = (*_above(arrow, attribute, level), Level(level, (inversion,), EXACT))
+                yield stated, attribute, Hop(box, port, image, source, levels)
+
+
+def _needed(stated: Registration, weak: list[WeakInverse]) -> list[WeakInverse]:
+    assert isinstance(stated, Verification)
+    return [w for w in weak if w.promises >= stated.needs]
+
+
+def _alone(attribute: Attribute, stated: Registration, weak: list[Any]) -> Inversion:
+    verify = (stated,) if isinstance(stated, Verification) else ()
+    return Inversion(attribute.name, stated.nature, tuple(weak), verify, stated.promises)
+
+
+def _above(arrow: Arrow, attribute: Attribute, level: str) -> Iterator[Level]:
+    for name in arrow.levels[: arrow.levels.index(level)]:
+        best: Guarantee = frozenset({COMPLETE})
+        yield Level(name, (inversion_of(arrow, attribute, name, None),), best)
+
+
+def found_by(hop: Hop, at: Filter) -> list[Items]:
+    """What a hop finds behind each datum: cells by variable and indices, rows by their number."""
+    rows = invert(hop, at, cast(SparkSession, Here(2)))
+    found: list[Items] = [set() for _ in range(len(at))]
+    for owner, item in zip(column(rows, "owner").tolist(), _items(hop.source, rows), strict=True):
+        found[owner].add(item)
+    return found
+
+
+def _items(source: Table | Array, rows: pa.Table) -> Iterator[Item]:
+    if isinstance(source, Array):
+        names = [source.variables[v] for v in column(rows, "variable")]
+        return zip(names, *(column(rows, d).tolist() for d in source.dims), strict=True)
+    before, total = [], 0
+    for group in source.groups:
+        before.append(total)
+        total += group.rows
+    numbers = column(rows, "row")
+    inside = numbers & ((1 << BEFORE_ROW) - 1)
+    return ((before[g] + n,) for g, n in zip(numbers >> BEFORE_ROW, inside.tolist(), strict=True))
+
+
+def data_of(image: Table | Array) -> Filter:
+    """Every row of a table, or every cell of an array, as one selection."""
+    if isinstance(image, Table):
+        return as_filter(matching(image, None))
+    return cells_where(image, None)
