@@ -21,12 +21,18 @@ def same_values(box: FilterRows | Project | Distinct | Union, at: Filter, source
 
 
 @weakly_inverts(Join, image=ANY, yields=[USED], promises=EXACTLY, port="left")
-def left_values(box: Join, at: Filter, source: Table) -> Filter:
+def left_part(box: Join, at: Filter, source: Table) -> Filter:
     """A pair's left row has the values that the pair has in its left columns."""
-    return at.only(*source.columns)
+    return _part(box, at, source, "left")
 
 
 @weakly_inverts(Join, image=ANY, yields=[USED], promises=EXACTLY, port="right")
-def right_values(box: Join, at: Filter, source: Table) -> Filter:
-    """A pair's right row has the values that the pair has in its right columns, by their names."""
-    
+def right_part(box: Join, at: Filter, source: Table) -> Filter:
+    """A pair's right row has the values that the pair has in its right columns."""
+    return _part(box, at, source, "right")
+
+
+def _part(box: Join, at: Filter, source: Table, port: str) -> Filter:
+    """A side's columns, under the pair's names for them; no two of a pair are called alike."""
+    names = {c: c if c in at.spans else c + box.suffix(port) for c in source.columns}
+    return at.to(**{c: at.span(name) for c, name in names.items()})

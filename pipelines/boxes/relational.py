@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.boxes.box import REMOVAL, Port, RowBox, param
+from pipelines.boxes.box import REMOVAL, STATED, Port, RowBox, param
 from pipelines.columns import (
     bearing,
     check_known,
@@ -28,6 +28,7 @@ from pipelines.predicates import parsed
 from pipelines.sharing import rows_together
 from pipelines.tables import column, schema_of
 
+Names = Mapping[str, Mapping[str, str]]
 Given = Mapping[str, tuple[Attribute, ...]]
 ROWS = (Port("rows", "table"),)
 
@@ -106,13 +107,14 @@ class Project(RowBox):
 class Join(RowBox):
     """Every pair of a left and a right row that are equal in the columns `on`.
 
-    The pair has the columns of the left row and the others of the right one; of two other
-    columns with the same name, the right one gets the suffix. Missing values are equal to one
-    another. A row without a partner is left out.
+    The pair has the columns `on` once, then the other left and the other right ones; where both
+    sides have another column of the same name, each gets its side's suffix. Missing values are
+    equal to one another. A row without a partner is left out.
     """
 
     on: str = param("k", "the columns that must be equal, separated by commas")
-    suffix: str = param("_right", "what is added to the names of right columns the left has too")
+    left_suffix: str = param("_left", "what is added to left names that the right has too")
+    right_suffix: str = param("_right", "what is added to right names that the left has too")
 
     name: ClassVar = "join"
     takes: ClassVar = (Port("left", "table"), Port("right", "table"))
@@ -121,11 +123,14 @@ class Join(RowBox):
     )
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
-    examples: ClassVar = ({"on": "k"}, {"on": "k, s"}, {"on": "x", "suffix": "2"})
+    examples: ClassVar = ({"on": "k"}, {"on": "s, k"}, {"on": "x", "right_suffix": "2"})
 
     @property
     def keys(self) -> tuple[str, ...]:
         return listed(self.on)
+
+    def suffix(self, port: str) -> str:
+        return self.left_suffix if port == "left" else self.right_suffix
 
     def together(self, port: str) -> tuple[str, ...]:
         return self.keys
@@ -135,34 +140,33 @@ class Join(RowBox):
             raise Refused('box "join": on is empty; name at least one column')
         for side in given.values():
             check_known(self.name, self.keys, side)
-        left, right = given["left"], given["right"]
-        names = self.renamed(names_in(left), names_in(right))
-        known = {a.name for a in left}
-        kept = narrowed(right, names)
-        return (*left, *(self._moved(a, names, known) for a in kept))
+        names = self.renamed({port: names_in(side) for port, side in given.items()})
+        shared = {a.name for a in given["left"]} & {a.name for a in given["right"]}
+        left = [self._moved(a, "left", names, shared) for a in given["left"]]
+        others = narrowed(given["right"], set(names["right"]) - {*self.keys})
+        return (*left, *(self._moved(a, "right", names, shared) for a in others))
 
-    def _moved(self, right: Attribute, names: Mapping[str, str], known: set[str]) -> Attribute:
-        name = right.name + self.suffix if right.name in known else right.name
-        return replace(right, name=name, columns=tuple(names[c] for c in right.columns))
+    def _moved(self, each: Attribute, port: str, names: Names, shared: set[str]) -> Attribute:
+        """An attribute of one side as one of the pair; what it is joined on keeps its name."""
+        alone = each.name not in shared or set(each.columns) <= {*self.keys}
+        name = each.name if alone else each.name + self.suffix(port)
+        return replace(each, name=name, columns=tuple(names[port][c] for c in each.columns))
 
-    def renamed(self, left: list[str], right: list[str]) -> dict[str, str]:
-        """What the right columns are called in a pair; those it is joined on are the left's."""
-        found: dict[str, str] = {}
-        for each in (c for c in right if c not in self.keys):
-            clashes = each in left
-            name = each + self.suffix if clashes else each
-            others = [*left, *found.values(), *(c for c in right if c != each)]
-            found[each] = check_new(self.name, name, others) if clashes else name
-        return found
+    def renamed(self, there: Mapping[str, Iterable[str]]) -> Names:
+        """For each side, what its columns are called in a pair."""
+        shared = {*there["left"]} & {*there["right"]} - {*self.keys}
+        for port, names in there.items():
+            for name in (n for n in names if n not in self.keys):
+                check_new(self.name, name + self.suffix(port), [*there["left"], *there["right"]])
+        return {
+            port: {n: n + self.suffix(port) if n in shared else n for n in names}
+            for port, names in there.items()
+        }
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
-        return tuple({*bearing(source, self.keys), *self._own(attribute, port, source)})
-
-    def _own(self, attribute: str, port: str, source: Dataset) -> list[str]:
-        """The attribute of the source that an attribute of the pair may be."""
-        names = [a.name for a in source.attributes]
-        bare = attribute.removesuffix(self.suffix) if port == "right" else attribute
-        return [n for n in names if n in (attribute, bare)]
+        own = (a.name for a in source.attributes)
+        same = {n for n in own if attribute in (n, n + self.suffix(port))}
+        return tuple({*bearing(source, self.keys), *same})
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         left, right = schema_of(inputs["left"]), schema_of(inputs["right"])
@@ -170,18 +174,22 @@ class Join(RowBox):
             mine, theirs = left.field(key).type, right.field(key).type
             if mine != theirs:
                 raise Refused(f'box "join": "{key}" is {mine} on the left, {theirs} on the right')
-        names = self.renamed(left.names, right.names)
-        return pa.schema([*left, *(right.field(c).with_name(n) for c, n in names.items())])
+        names = self.renamed({"left": left.names, "right": right.names})
+        others = [f for f in right if f.name not in self.keys]
+        return pa.schema(
+            [f.with_name(names["left"][f.name]) for f in left]
+            + [f.with_name(names["right"][f.name]) for f in others]
+        )
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
-        left, right = inputs["left"], inputs["right"]
-        mine, theirs = _pairs(left, right, self.keys)
-        names = self.renamed(left.column_names, right.column_names)
-        others = right.select(list(names)).take(theirs).rename_columns(list(names.values()))
-        pairs = left.take(mine)
-        for name in others.column_names:
-            pairs = pairs.append_column(others.schema.field(name), others[name])
-        return pairs
+        names = self.renamed({port: rows.column_names for port, rows in inputs.items()})
+        mine, theirs = _pairs(inputs["left"], inputs["right"], self.keys)
+        left, right = inputs["left"].take(mine), inputs["right"].take(theirs)
+        others = [n for n in right.column_names if n not in self.keys]
+        return pa.table(
+            {names["left"][n]: left[n] for n in left.column_names}
+            | {names["right"][n]: right[n] for n in others}
+        )
 
 
 def _pairs(left: pa.Table, right: pa.Table, keys: tuple[str, ...]) -> tuple[pa.Array, pa.Array]:
@@ -202,7 +210,7 @@ class Distinct(RowBox):
     name: ClassVar = "distinct"
     takes: ClassVar = ROWS
     contributed: ClassVar = "Every row that equals it, though one of them would have done."
-    influence: ClassVar = REMOVAL
+    influence: ClassVar = STATED
     flat: ClassVar = True
 
     def together(self, port: str) -> tuple[str, ...]:
