@@ -125,6 +125,8 @@ def matching(table: Table, predicate: pc.Expression | None, limit: int | None = 
     """The rows that a predicate keeps, at most `limit` of them; other row groups are not read."""
     if not table.groups:
         return schema_of(table).empty_table()
+    if table.content is not None and predicate is None and limit is None:
+        return _held(table)
     with _readable(table):
         stored = _stored(table)
         if limit is not None:
@@ -150,10 +152,14 @@ def count(table: Table, predicate: pc.Expression | None) -> int:
         return int(_stored(table).count_rows(filter=predicate))
 
 
+def _held(table: Table) -> pa.Table:
+    return pa.concat_tables([read_group(table, group) for group in table.groups])
+
+
 def _stored(table: Table) -> ds.Dataset:
     """All row groups as Arrow scans them."""
     if table.content is not None:
-        return ds.dataset(pa.concat_tables([read_group(table, g) for g in table.groups]))
+        return ds.dataset(_held(table))
     files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
     return ds.dataset(files, format="parquet")
 

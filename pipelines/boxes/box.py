@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from math import isinf
 from types import ModuleType
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self, TypeGuard, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -223,5 +223,5 @@ def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
     return {c.name: c for c in boxes}
 
 
-def _is_box(kind: type) -> bool:
+def _is_box(kind: type) -> TypeGuard[type[Box]]:
     return issubclass(kind, Box) and kind is not Box and not inspect.isabstract(kind)

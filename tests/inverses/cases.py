@@ -63,6 +63,10 @@ class Case:
     def made(self) -> Array | Table:
         return made_by(self.box, self.inputs)
 
+    @cached_property
+    def made_plain(self) -> Any:
+        return plain(self.made)
+
 
 def plain(dataset: Array | Table) -> Any:
     """A dataset as oracles see it."""
@@ -91,7 +95,7 @@ def check(case: Case, registry: Registry, most: int = 6) -> None:
 
 def agrees(case: Case) -> None:
     """The box makes what the plain function makes."""
-    expected, found = case.forward(case.plain), plain(case.made)
+    expected, found = case.forward(case.plain), case.made_plain
     if isinstance(case.made, Table):
         names = case.made.columns
         one, other = (Counter(_key(r, names) for r in rows) for rows in (found, expected))
@@ -121,7 +125,7 @@ def behind(case: Case, port: str, attribute: Attribute, number: int) -> Items:
 def _datum(case: Case, attribute: Attribute, number: int) -> Any:
     """A cell by variable and indices, a row by its values."""
     if isinstance(case.made, Table):
-        return plain(case.made)[number]
+        return case.made_plain[number]
     place = np.unravel_index(number, case.made.shape)
     return (attribute.name, *(int(i) for i in place))
 
@@ -174,13 +178,12 @@ def _told(case: Case, attribute: Attribute, made: Any) -> Any:
         return np.asarray(made[attribute.name], float).ravel()
     identity = case.made.columns if case.identity is None else case.identity
     names = list(dict.fromkeys([*identity, *attribute.columns]))
-    mine = plain(case.made)
-    return [_key(r, names) for r in mine], Counter(_key(r, names) for r in made)
+    return [_key(r, names) for r in case.made_plain], Counter(_key(r, names) for r in made)
 
 
 def _changed(before: Any, after: Any) -> set[int]:
     if isinstance(before, np.ndarray):
-        same = np.isclose(before, after, 1e-12, 1e-12, equal_nan=True)
+        same = (before == after) | ((before != before) & (after != after))
         return set(np.flatnonzero(~same).tolist())
     rows, counted = before
     return {n for n, row in enumerate(rows) if after[1][row] < counted[row]}
