@@ -70,7 +70,8 @@ def plain(values: NDArray[Any]) -> NDArray[Any]:
     """Values of which equal ones are written alike: one zero, one NaN."""
     if values.dtype.kind != "f":
         return values
-    return np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
+    one, none = values.dtype.type(np.nan), values.dtype.type(0)
+    return np.asarray(np.where(np.isnan(values), one, values + none))
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:

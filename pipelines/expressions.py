@@ -1,0 +1,323 @@
+"""Expressions: small formulas over names, read from text, never evaluated as code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from pipelines.errors import Refused, unknown
+from pipelines.operations import ANYTHING, NOTHING, OPERATIONS, Bounds, Values
+
+LONGEST, MOST_WORDS, DEEPEST = 4_000, 200, 25
+LONGEST_NUMBER = 400
+EXACT_WHOLE = 2.0**53
+FUNCTIONS = sorted(n for n in OPERATIONS if n.isalpha() and n != "negative")
+SAME = {"=": "==", "<>": "!="}
+COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
+FORM = f"it has numbers, names, + - * / **, comparisons, brackets and {', '.join(FUNCTIONS)}"
+TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+    | (?P<name>[^\W\d]\w*|`[^`]+`)
+    | (?P<sign>\*\*|<=|>=|<>|!=|==|[-+*/(),=<>])
+    | (?P<other>\S)
+    | (?P<end>\Z))""",
+    re.VERBOSE,
+)
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.17g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What is looked up: a variable of an array, a column of a table."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.name.isidentifier() else f"`{self.name}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or a function and what it is applied to."""
+
+    operation: str
+    operands: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        words = [str(o) for o in self.operands]
+        if self.operation == "negative":
+            return f"(-{words[0]})"
+        if self.operation in FUNCTIONS:
+            return f"{self.operation}({', '.join(words)})"
+        return f"({words[0]} {self.operation} {words[1]})"
+
+
+Part = Number | Name | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A formula that was read from text; all numbers in it are 64-bit floats.
+
+    It says what it is made of, and what its values are. A comparison is 1 or 0, and 0 if a side
+    is NaN (but `!=` is 1); `where(c, a, b)` is `a` where `c` is not 0, and NaN where `c` is; of
+    NaN all else makes NaN, except `isnan`.
+
+    >>> tax = expression("max(0.42 * salary - 8000, 0)")
+    >>> tax.names
+    ('salary',)
+    >>> tax.values({"salary": [10_000, 100_000]}).tolist()
+    [0.0, 34000.0]
+
+    It says where its values lie if names lie within bounds, and where a name lies if its value
+    does. Bounds include both ends. What is not known is `(-inf, inf)`, which alone allows NaN.
+
+    >>> tax.bounds({"salary": (50_000, 100_000)})
+    (13000.0, 34000.0)
+    >>> low, high = tax.narrowed("salary", 30_000, inf)
+    >>> round(low, 6), high
+    (90476.190476, inf)
+    """
+
+    root: Part
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it has, each once, as they first come."""
+        return tuple(dict.fromkeys(_names(self.root)))
+
+    def values(self, given: Mapping[str, Any]) -> Values:
+        """Its values, where names have these, which may be arrays that broadcast."""
+        held = {n: np.asarray(given[n], np.float64, order="C") for n in self.names}
+        shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
+        with np.errstate(all="ignore"):
+            found = np.asarray(_values(self.root, held), np.float64)
+        return found if found.shape == shape else np.array(np.broadcast_to(found, shape))
+
+    def bounds(self, given: Mapping[str, Ends]) -> Ends:
+        """Where its values lie if each name lies within its bounds."""
+        found = _bounds(self.root, _held(given))
+        return (-inf, inf) if found.nan else (found.low, found.high)
+
+    def narrowed(
+        self, name: str, low: float, high: float, given: Mapping[str, Ends] | None = None
+    ) -> Ends:
+        """Where a name lies if the value lies from `low` to `high`; `(inf, -inf)` if nowhere.
+
+        What is `given` of the bounds of names, this one too, makes the answer narrower.
+        """
+        if (low, high) == (-inf, inf):
+            return (given or {}).get(name, (-inf, inf))
+        held = _held(given or {})
+        found = _narrowed(self.root, name, Bounds(low, high), held) & held.get(name, ANYTHING)
+        if found.empty:
+            return (inf, -inf)
+        return (-inf, inf) if found.nan else (found.low, found.high)
+
+
+def _held(given: Mapping[str, Ends]) -> dict[str, Bounds]:
+    ends = {n: (float(low), float(high)) for n, (low, high) in given.items()}
+    return {n: Bounds(*each, nan=each == (-inf, inf)) for n, each in ends.items()}
+
+
+def _names(part: Part) -> list[str]:
+    if isinstance(part, Call):
+        return [name for operand in part.operands for name in _names(operand)]
+    return [part.name] if isinstance(part, Name) else []
+
+
+def _values(part: Part, given: Mapping[str, Values]) -> Values:
+    if isinstance(part, Call):
+        operands = [_values(o, given) for o in part.operands]
+        return np.asarray(OPERATIONS[part.operation].values(*operands), np.float64)
+    return given[part.name] if isinstance(part, Name) else np.asarray(part.value)
+
+
+def _bounds(part: Part, given: Mapping[str, Bounds]) -> Bounds:
+    if isinstance(part, Number):
+        return Bounds(part.value, part.value)
+    if isinstance(part, Name):
+        return given.get(part.name, ANYTHING)
+    return OPERATIONS[part.operation].bounds(*(_bounds(o, given) for o in part.operands))
+
+
+def _narrowed(part: Part, name: str, wanted: Bounds, given: Mapping[str, Bounds]) -> Bounds:
+    """Where a name lies if a part of the expression lies where it is wanted.
+
+    Every place of the name says something of its own, and all of it is true.
+    """
+    if wanted.nan or name not in _names(part):
+        return ANYTHING
+    if isinstance(part, Name):
+        return _as_read(wanted)
+    assert isinstance(part, Call)
+    operands = [_bounds(o, given) for o in part.operands]
+    wanted = wanted & OPERATIONS[part.operation].bounds(*operands)
+    if wanted.empty:
+        return NOTHING
+    found = ANYTHING
+    within = OPERATIONS[part.operation].narrowed(wanted, *operands)
+    for operand, each in zip(part.operands, within, strict=True):
+        found &= NOTHING if each.empty else _narrowed(operand, name, each, given)
+    return found
+
+
+def _as_read(wanted: Bounds) -> Bounds:
+    """Bounds of what is stored, where large whole numbers were rounded as they were read."""
+    rounded = any(EXACT_WHOLE <= abs(end) < inf for end in (wanted.low, wanted.high))
+    return wanted.stepped() if rounded else wanted
+
+
+def expression(text: str) -> Expression:
+    """The expression that a text says.
+
+    >>> expression("2 * (a - b) ** 2").names
+    ('a', 'b')
+    >>> expression("a.real")
+    Traceback (most recent call last):
+    ...
+    pipelines.errors.Refused: expression "a.real": cannot use ".real"; it has numbers, names, \
++ - * / **, comparisons, brackets and abs, cos, exp, isnan, log, max, min, sin, sqrt, where
+    """
+    if len(text) > LONGEST:
+        raise Refused(f"an expression has {len(text):,} characters, over the limit of {LONGEST:,}")
+    return Expression(_Parser(text).whole())
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+
+
+class _Parser:
+    """Reads an expression from left to right; each method reads one thing and steps past it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        found = [(m.lastgroup or "end", m) for m in TOKEN.finditer(text)]
+        self.tokens = [_Token(kind, m[kind], m.start(kind)) for kind, m in found]
+        if len(found) > MOST_WORDS + 1:
+            raise Refused(
+                f'expression "{text:.60}…" has over {MOST_WORDS} numbers, names and signs; '
+                "make it in several boxes"
+            )
+
+    def whole(self) -> Part:
+        found = self.compared(0)
+        if self.next.kind != "end":
+            raise self.cannot_use()
+        return found
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.at]
+
+    def took(self, *signs: str) -> str:
+        """The next sign if it is one of these, which is then behind us."""
+        sign = SAME.get(self.next.text, self.next.text)
+        if self.next.kind != "sign" or sign not in signs:
+            return ""
+        self.at += 1
+        return sign
+
+    def must_take(self, sign: str) -> None:
+        if not self.took(sign):
+            raise self.cannot_use()
+
+    def compared(self, depth: int) -> Part:
+        if depth > DEEPEST:
+            raise Refused(f'expression "{self.text:.60}" nests deeper than {DEEPEST} levels')
+        found = self.added(depth)
+        sign = self.took(*COMPARISONS)
+        return Call(sign, (found, self.added(depth))) if sign else found
+
+    def added(self, depth: int) -> Part:
+        return self.joined(("+", "-"), self.multiplied, depth)
+
+    def multiplied(self, depth: int) -> Part:
+        return self.joined(("*", "/"), self.signed, depth)
+
+    def joined(self, signs: tuple[str, str], part: Callable[[int], Part], depth: int) -> Part:
+        found = part(depth)
+        while sign := self.took(*signs):
+            found = Call(sign, (found, part(depth)))
+        return found
+
+    def signed(self, depth: int) -> Part:
+        """A power, and the signs before it, which come after it as in -x ** 2."""
+        signs = 0
+        while sign := self.took("-", "+"):
+            signs += sign == "-"
+        found = self.raised(depth)
+        if not signs % 2:
+            return found
+        return Number(-found.value) if isinstance(found, Number) else Call("negative", (found,))
+
+    def raised(self, depth: int) -> Part:
+        found = self.single(depth)
+        if not self.took("**"):
+            return found
+        if depth > DEEPEST:
+            raise Refused(f'expression "{self.text:.60}" nests deeper than {DEEPEST} levels')
+        return Call("**", (found, self.signed(depth + 1)))
+
+    def single(self, depth: int) -> Part:
+        if self.took("("):
+            found = self.compared(depth + 1)
+            self.must_take(")")
+            return found
+        token = self.next
+        if token.kind not in ("number", "name") or len(token.text) > LONGEST_NUMBER:
+            raise self.cannot_use()
+        self.at += 1
+        if token.kind == "number":
+            return Number(self.number(token))
+        return self.called(token.text, depth) if self.took("(") else Name(token.text.strip("`"))
+
+    def number(self, token: _Token) -> float:
+        if abs(float(token.text)) == inf:
+            raise Refused(f'expression "{self.text:.60}": {token.text:.60} is too large a number')
+        return float(token.text)
+
+    def called(self, name: str, depth: int) -> Part:
+        if name not in FUNCTIONS:
+            raise unknown("function", name, FUNCTIONS, f'for expression "{self.text:.60}"')
+        operands = [self.compared(depth + 1)]
+        while self.took(","):
+            operands.append(self.compared(depth + 1))
+        self.must_take(")")
+        least, most = OPERATIONS[name].least, OPERATIONS[name].most
+        if not least <= len(operands) <= most:
+            count = str(least) if least == most else f"{least} to {most}"
+            raise Refused(
+                f'expression "{self.text:.60}": {name} takes {count} values, found {len(operands)}'
+            )
+        return Call(name, tuple(operands))
+
+    def cannot_use(self) -> Refused:
+        """The refusal of what was written from the next token on."""
+        rest = self.text[self.next.start :].strip()
+        what = f'cannot use "{rest:.40}"' if rest else "it ends too early"
+        return Refused(f'expression "{self.text:.60}": {what}; {FORM}')
