@@ -27,6 +27,8 @@ SHIPPED = (
     "pipelines.boxes.cyclones",
     "pipelines.boxes.relational",
     "pipelines.boxes.groups",
+    "pipelines.boxes.extraction",
+    "pipelines.boxes.gridding",
 )
 MOST = 2**1000  # of what a float may be given as a whole number
 

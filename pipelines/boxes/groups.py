@@ -121,7 +121,7 @@ class Aggregate(RowBox):
         found = {k: _stored(plain(column(first, k)), rows, k) for k in listed(self.keys)}
         for name, (of, how) in self.made.items():
             values = column(rows, of)
-            made = [_aggregated(values[g], how) for g in groups]
+            made = [aggregated(values[g], how) for g in groups]
             kept = how in ("min", "max")
             found[name] = _stored(made, rows, of) if kept else pa.array(made, _kind(how))
         return pa.table(found)
@@ -147,7 +147,7 @@ def _stored(values: Any, rows: pa.Table, like: str) -> pa.Array:
     return pa.array(values, rows.schema.field(like).type)
 
 
-def _aggregated(values: Values, how: str) -> Any:
+def aggregated(values: Values, how: str) -> Any:
     """One aggregate of one group; missing if nothing is there to be aggregated."""
     there = values[~absent(values)]
     return AGGREGATES[how](there) if len(there) or how == "count" else np.nan
