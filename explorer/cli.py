@@ -153,6 +153,11 @@ def _port_option(parser: Any) -> None:
 def _add_run(commands: Any) -> None:
     parser = _command(commands, "run", "run a pipeline and publish what it makes")
     parser.add_argument("pipeline", metavar="PIPELINE.yaml")
+    parser.add_argument(
+        "--only",
+        metavar="FILTER",
+        help='make only these rows of one table, like "tracks: lat between 20 and 60"',
+    )
     _workspace_option(parser)
     _boxes_option(parser)
     _spark_option(parser)

@@ -22,6 +22,7 @@ from inverses import words
 from inverses.answer import Limits
 from inverses.guarantees import names, wish
 from inverses.outline import Price, prices
+from inverses.partial import Only, run_only
 from inverses.planner import Plan
 from inverses.planner import plan as planned
 from inverses.registry import Registry
@@ -85,8 +86,13 @@ def _run(asked: argparse.Namespace) -> None:
     registry = Registry.of(asked.boxes)
     pipeline = Pipeline.from_file(asked.pipeline, registry.boxes)
     pipeline.check_sources({n: recognised(n, s) for n, s in pipeline.sources.items()})
+    if asked.only is not None:
+        Only.from_text(asked.only).check(pipeline)
     with _published(asked) as (workspace, spark, progress):
-        made = run(pipeline, workspace, spark, progress)
+        if asked.only is None:
+            made = run(pipeline, workspace, spark, progress)
+        else:
+            made = run_only(pipeline, workspace, spark, asked.only, registry, progress)
     for dataset in made.values():
         print(f"{dataset.name} {dataset.version}")
 

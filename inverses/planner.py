@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 
 from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
+from inverses.recipes import Recipes, recipes
 from inverses.registry import (
     AGGREGATE,
     SCALAR,
@@ -110,6 +111,7 @@ class Plan:
     selection: Selection
     wish: Guarantee
     hops: tuple[Hop, ...]
+    recipes: Recipes = field(default_factory=dict)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,9 +141,11 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost.
     """
     ancestry = _ancestry(workspace, selection.dataset)
+    made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
-        found = Plan(selection, wish, tuple(_hops(ancestry, selection, goal, registry)))
+        hops = tuple(_hops(ancestry, selection, goal, registry))
+        found = Plan(selection, wish, hops, made)
         if goal <= found.guarantee:
             return found
     assert found is not None

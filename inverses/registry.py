@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.guarantees import COMPLETE, NOTHING, Guarantee, Property
+from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
 from pipelines.errors import Refused
@@ -226,3 +226,16 @@ class Registry:
         """The verifications registered for an attribute, a port and a level."""
         mine = (v for v in self.verifications if isinstance(box, v.box))
         return [v.about(attribute) for v in mine if v.fits(attribute, port, source, level)]
+
+    def faithful(
+        self, box: Box, port: str, image: Table | Array, source: Table | Array
+    ) -> tuple[WeakInverse, ...]:
+        """The weak inverses that keep all a box needs to make a region of what it makes."""
+        every = [
+            weak
+            for attribute in image.attributes
+            for level in source.levels
+            for weak in self.weak_for(box, attribute, port, source, level)
+            if FAITHFUL in weak.promises
+        ]
+        return tuple({id(w.function): w for w in every}.values())

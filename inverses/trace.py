@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -26,6 +26,7 @@ from inverses.guarantees import wish
 from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import Hop, Plan, plan
 from inverses.registry import Registry
+from inverses.replay import Again
 from inverses.selection import select
 from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
@@ -68,6 +69,7 @@ class _Work:
     spark: SparkSession
     limits: Limits
     progress: Progress | None
+    again: Again | None = None
     jobs: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"weak": 0.0, "verify": 0.0})
     reached: dict[Key, list[tuple[Hop, pa.Table, Filter]]] = field(default_factory=dict)
@@ -93,7 +95,7 @@ def carry_out(
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources; tell what is `seen`."""
     began = time.monotonic()
-    work = _Work(spark, limits or Limits(), progress)
+    work = _Work(spark, limits or Limits(), progress, Again(planned, spark))
     selected = planned.selection
     found = {selected.dataset.key: _selected(work, planned)}
     for hop in planned.hops:
@@ -139,9 +141,10 @@ def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
         if isinstance(hop.source, Array) and level.name == TUPLE:
             above = steps_of(hop.source, question, parts)
         else:
-            label = f"{hop.image.name} to {hop.source.name}"
-            found = _asked(work, hop.source, label, question, parts)
             outline = combined(parts)
+            source = work.again.source(hop, outline) if work.again else hop.source
+            label = f"{hop.image.name} to {hop.source.name}"
+            found = _asked(work, source, label, replace(question, source=source), parts)
         work.seconds["verify"] += time.monotonic() - began
     assert found is not None
     return found, outline

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from pipelines.datasets import Array
+from pipelines.datasets import Array, check_kept
 from pipelines.errors import Failed, WhenceError
 from pipelines.files import File, open_file, reason, under_our_names
 from pipelines.filters import Filter, Span, lattice
@@ -158,6 +158,7 @@ def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArr
     if array.content is not None:
         cut = {d: (s.start, s.stop) for d, s in index.items()}
         return np.asarray(array.content.values(variable, cut))
+    check_kept(array)
     with opened(array) as data:
         found = data[variable].transpose(*array.dims, ...).isel(index)
         return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])

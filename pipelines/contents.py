@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipelines.datasets import Array, Attribute, Dataset, Group, Table
+from pipelines.errors import Failed
 
 
 class Cells(Protocol):
@@ -68,7 +69,10 @@ class MadeCells:
         return self.coordinates[dim]
 
     def values(self, variable: str, ranges: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
-        return np.asarray(self.box.block(self.inputs, ranges)[variable])
+        found = np.asarray(self.box.block(self.inputs, ranges)[variable])
+        if found.shape != tuple(stop - start for start, stop in ranges.values()):
+            raise Failed(f'box "{self.box.name}" made another block than the one asked for')
+        return found
 
 
 def held_array(

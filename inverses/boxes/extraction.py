@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-from pipelines.boxes.between import ExtractAbove, ExtractExtrema
-
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
-from pipelines.arrays import coordinate
+from pipelines.boxes.extraction import ExtractAbove, ExtractExtrema
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter, Span, wrapped
-from pipelines.minima import when
 
 
 @weakly_inverts(
@@ -19,7 +14,7 @@ from pipelines.minima import when
 )
 def own_cell(box: ExtractAbove, at: Filter, source: Array) -> Filter:
     """A row tells of one cell."""
-    return at.to(**{dim: _indices(at, dim, source) for dim in source.dims})
+    return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
 
 
 @weakly_inverts(
@@ -39,30 +34,5 @@ def window(box: ExtractExtrema, at: Filter, source: Array) -> Filter:
 
 
 def _reached(box: ExtractExtrema, at: Filter, dim: str, source: Array) -> Span | None:
-    own = _indices(at, dim, source)
+    own = at.span(f"{dim}_index")
     return own if own is None or dim == source.dims[0] else own.grown(box.reach)
-
-
-def _indices(at: Filter, dim: str, source: Array) -> Span | None:
-    """Where along a dimension rows lie: by its index, else by its coordinate."""
-    index, place = at.span(f"{dim}_index"), at.span(dim)
-    if index is not None or place is None:
-        return index
-    return _between(place, _coordinate(source, dim))
-
-
-def _coordinate(source: Array, dim: str) -> NDArray[np.generic]:
-    """The coordinate as extracted rows tell it."""
-    if dim == "time":
-        return np.asarray(when(source, np.arange(source.size[dim]))["time"])
-    return np.asarray(coordinate(source, dim).astype(float))
-
-
-def _between(place: Span, values: NDArray[np.generic]) -> Span:
-    """From the first to the last index whose coordinate each range holds."""
-    held = place.open[:, None] | (
-        (values[None] >= place.low[:, None]) & (values[None] <= place.high[:, None])
-    )
-    first, last = held.argmax(axis=1), len(values) - 1 - held[:, ::-1].argmax(axis=1)
-    none = ~held.any(axis=1)
-    return Span(np.where(none, 0, first), np.where(none, -1, last))

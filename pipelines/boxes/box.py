@@ -110,6 +110,10 @@ class TableBox(Box):
     def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
         """The rows this box makes of its inputs."""
 
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        """The columns this box makes, said before it runs: for running it in part."""
+        raise Refused(f'box "{self.name}" cannot run in part: it does not say its columns before')
+
 
 class RowBox(TableBox):
     """A box from tables to a table: a pure function of rows, spread over Spark by keys.

@@ -23,11 +23,9 @@ PLACE = ("lat", "lon", "lat_index", "lon_index")
 FIELD = (Port("field", "array"),)
 
 
-def _cell_attributes(
-    box: str, variable: str, field: tuple[Attribute, ...]
-) -> tuple[Attribute, ...]:
+def _cell_attributes(box: str, variable: str, given: Given) -> tuple[Attribute, ...]:
     """The attributes of rows that are cells of a variable."""
-    there = {a.name: a for a in field if a.dims}
+    there = {a.name: a for a in given["field"] if a.dims}
     if variable not in there:
         raise unknown("variable", variable, there, f'for box "{box}"')
     return (
