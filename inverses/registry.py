@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,8 @@ class Registration:
     the input, `level` the level it is found at. Where two attributes share a type, `named` says
     which one is inverted, and a name in `yields` which one is found. An image of `ANY` is every
     attribute; `USED` among what it yields is what the box says the attribute is made of; what
-    yields nothing in particular finds whole rows, or cells of all variables.
+    yields nothing in particular finds whole rows, or cells of all variables. The function of one
+    that differs `per_attribute` is also given the name of the attribute that is asked about.
     """
 
     name: str
@@ -50,7 +52,14 @@ class Registration:
     function: Callable[..., Any]
     port: str | None = None
     named: str | None = None
+    per_attribute: bool = False
     evidence: Evidence | None = None
+
+    def about(self, attribute: Attribute) -> Self:
+        """This inverse, told which attribute it is to invert if it wants to be."""
+        if not self.per_attribute:
+            return self
+        return replace(self, function=partial(self.function, attribute=attribute.name))
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
@@ -113,13 +122,14 @@ def weakly_inverts(
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
+    per_attribute: bool = False,
 ) -> Callable[[Function], Function]:
     """Register `function(box, at, source) -> Filter` as a weak inverse of `box`."""
 
     def register(function: Function) -> Function:
         stated = WeakInverse(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named,
+            function, port, named, per_attribute,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -140,6 +150,7 @@ def verifies(
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
+    per_attribute: bool = False,
 ) -> Callable[[Function], Function]:
     """Register `function(box, at, seen, source) -> mask` as a verification of `box`.
 
@@ -149,7 +160,8 @@ def verifies(
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, None, frozenset(needs), pointwise, at_once or pointwise, beside,
+            function, port, named, per_attribute, None, frozenset(needs), pointwise,
+            at_once or pointwise, beside,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -232,14 +244,14 @@ class Registry:
     ) -> list[WeakInverse]:
         """The weak inverses registered for an attribute, a port and a level."""
         mine = (w for w in self.weak if isinstance(box, w.box))
-        return [w for w in mine if w.fits(attribute, port, source, level)]
+        return [w.about(attribute) for w in mine if w.fits(attribute, port, source, level)]
 
     def verifications_for(
         self, box: Box, attribute: Attribute, port: str, source: Dataset, level: str
     ) -> list[Verification]:
         """The verifications registered for an attribute, a port and a level."""
         mine = (v for v in self.verifications if isinstance(box, v.box))
-        return [v for v in mine if v.fits(attribute, port, source, level)]
+        return [v.about(attribute) for v in mine if v.fits(attribute, port, source, level)]
 
     def faithful(
         self, box: Box, port: str, image: Table | Array, source: Table | Array

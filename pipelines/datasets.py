@@ -31,6 +31,8 @@ WindDirection = Type("WindDirection")
 TrackId = Type("TrackId")
 Quantity = Type("Quantity")
 Text = Type("Text")
+Measure = Type("Measure")
+Rank = Type("Rank")
 
 
 @dataclass(frozen=True, slots=True)

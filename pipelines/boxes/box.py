@@ -33,6 +33,10 @@ SHIPPED = tuple(
         "times",
         "landcover",
         "components",
+        "relational",
+        "groups",
+        "extraction",
+        "gridding",
     )
 )
 MOST = 2**1000  # of what a float may be given as a whole number
