@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,11 +18,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from pipelines import history
 from pipelines.arrays import Ranges, chunks_of
 from pipelines.boxes.box import ArrayBox, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
 from pipelines.errors import WhenceError
+from pipelines.history import Entry, History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_array
 from pipelines.spark import Progress, over, spared, watched, whereabouts
@@ -49,26 +47,13 @@ def run(
     progress: Progress | None = None,
 ) -> dict[str, Dataset]:
     """Run every box and publish what each makes; the journal says how it went."""
-    number, began = uuid.uuid4().hex[:12], time.monotonic()
-    about = {"run": number, "pipeline": pipeline.name, "text": pipeline.text, **whereabouts(spark)}
-    history.append(workspace.journal, {"event": "started", "pid": os.getpid(), **about})
-    made: dict[str, Dataset] = {}
-    try:
+    with History.of(workspace).recorded(pipeline, whereabouts(spark)) as entry:
         for name, source in pipeline.sources.items():
-            made[name] = _publish_source(workspace, as_array(name, source))
+            entry.made[name] = _publish_source(workspace, as_array(name, source))
         for name, step in pipeline.in_order():
-            made[name] = _publish_step(workspace, spark, name, step, made, number, progress)
-    except BaseException as error:
-        why = str(error) if isinstance(error, WhenceError) else type(error).__name__
-        history.append(workspace.journal, {"event": "failed", "run": number, "why": why})
-        raise
-    versions = {n: d.version for n, d in made.items()}
-    seconds = round(time.monotonic() - began, 3)
-    history.append(
-        workspace.journal,
-        {"event": "finished", "run": number, "made": versions, "seconds": seconds},
-    )
-    return made
+            dataset = _publish_step(workspace, spark, name, step, entry, progress)
+            entry.made[name] = dataset
+    return entry.made
 
 
 def _publish_source(workspace: Workspace, array: Array) -> Dataset:
@@ -87,15 +72,14 @@ def _publish_step(
     spark: SparkSession,
     name: str,
     step: Step,
-    made: Mapping[str, Dataset],
-    number: str,
+    entry: Entry,
     progress: Progress | None,
 ) -> Dataset:
     began = time.monotonic()
-    inputs = {port: made[given] for port, given in step.inputs.items()}
+    inputs = {port: entry.made[given] for port, given in step.inputs.items()}
     versions = {p: (d.name, d.version) for p, d in inputs.items()}
     box = step.box
-    how = Made(box.name, name, box.params(), versions, number, box.version)
+    how = Made(box.name, name, box.params(), versions, entry.run, box.version)
     with workspace.staged(name) as stage, watched(spark, name, progress):
         if isinstance(box, ArrayBox):
             dataset: Dataset = _fill(box, inputs, spark, stage, name)

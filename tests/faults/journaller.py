@@ -1,0 +1,54 @@
+"""Forks processes that run and journal without end, and kills each at some moment."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pipelines.workspace import Workspace
+from tests.runs import ran
+
+STEPS: dict[str, list[str]] = {"a": [], "b": ["a"]}
+LONGEST = 0.12  # seconds until a process is killed
+
+
+def killed(path: Path, url: str, after: float) -> list[str]:
+    """The runs that a process was told are journalled, before it was killed."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _run_on(path, url, write)
+    os.close(write)
+    assert os.read(read, 1) == b"."
+    time.sleep(after)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with os.fdopen(read, encoding="ascii") as said:
+        return [line.strip() for line in said if line.endswith("\n")]
+
+
+def _run_on(path: Path, url: str, write: int) -> None:
+    try:
+        os.write(write, b".")
+        workspace = Workspace.create(path, url or None)
+        while True:
+            run = ran(workspace, STEPS, params={"b": {"margin": 1, "wraps": True}})
+            os.write(write, f"{run}\n".encode())
+    finally:
+        os._exit(1)
+
+
+def main(home: str, kills: int, places: int, url: str = "") -> None:
+    chance = random.Random(2008)
+    for kill in range(kills):
+        path = Path(home) / f"w{kill % places}"
+        for run in killed(path, url, chance.uniform(0, LONGEST)):
+            print(path.name, run, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
