@@ -17,8 +17,8 @@ from rich.progress import Progress as Bar
 from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.grid import print_grid
-from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
+from explorer.grid import print_grid, printable
+from explorer.shown import dataset_json, dataset_row, first_rows, plan_json
 from inverses import words
 from inverses.answer import Limits
 from inverses.guarantees import names, wish

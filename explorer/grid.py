@@ -1,4 +1,4 @@
-"""Rows in columns on a terminal."""
+"""Text on a terminal: rows in columns, and nothing that moves the cursor."""
 
 from __future__ import annotations
 
@@ -9,3 +9,12 @@ def print_grid(rows: list[list[str]]) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
+
+
+def printable(text: str) -> str:
+    """A text from elsewhere, in which nothing can move the cursor.
+
+    >>> printable("red: \\x1b[31m")
+    'red: \\\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

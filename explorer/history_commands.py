@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from explorer.grid import print_grid
-from explorer.shown import printable
+from explorer.grid import print_grid, printable
 from inverses.ancestry import Ancestry, Relative, Wanted
-from inverses.words import many
+from inverses.counting import many
 from pipelines.comparison import changed_lines, compare
 from pipelines.foreign import files
 from pipelines.foreign.graph import Added, add

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -30,9 +30,12 @@ from pipelines.journal import (
     now,
 )
 from pipelines.missed import Missed
-from pipelines.pipeline import Pipeline
 from pipelines.run_graph import DATASET, Growth, record
 from pipelines.workspace import Workspace
+
+if TYPE_CHECKING:
+    # Boxes, and Spark with them, take a second to load that questions need not wait for.
+    from pipelines.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)

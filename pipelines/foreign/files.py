@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.catalog import Catalog
 from pipelines.disk import write_whole
 from pipelines.errors import Failed, Refused
-from pipelines.foreign import edge_lists, events, prov_json, to_events, to_prov
+from pipelines.foreign import edge_lists, events, prov_json
 from pipelines.foreign.graph import Graph
 from pipelines.foreign.stored import Stored
 
@@ -34,6 +34,9 @@ def write(catalog: Catalog, path: Path | str, form: str | None = None) -> int:
     chosen = form or FORMS.get(target.suffix)
     if chosen is None:
         raise Refused(f'"{path}" does not say its form: end it in .jsonl or .json, or use --as')
+    # Only here, since what they stand on takes a while to load.
+    from pipelines.foreign import to_events, to_prov
+
     stored = Stored.by(catalog)
     told = to_prov.text(stored) if chosen == PROV else "\n".join(to_events.lines(stored))
     try:

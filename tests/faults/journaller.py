@@ -7,13 +7,15 @@ import random
 import signal
 import sys
 import time
+import timeit
 from pathlib import Path
 
 from pipelines.workspace import Workspace
 from tests.runs import ran
 
 STEPS: dict[str, list[str]] = {"a": [], "b": ["a"]}
-LONGEST = 0.12  # seconds until a process is killed
+PARAMS = {"b": {"margin": 1, "wraps": True}}
+SOME = 3
 
 
 def killed(path: Path, url: str, after: float) -> list[str]:
@@ -36,17 +38,27 @@ def _run_on(path: Path, url: str, write: int) -> None:
         os.write(write, b".")
         workspace = Workspace.create(path, url or None)
         while True:
-            run = ran(workspace, STEPS, params={"b": {"margin": 1, "wraps": True}})
+            run = ran(workspace, STEPS, PARAMS)
             os.write(write, f"{run}\n".encode())
     finally:
         os._exit(1)
 
 
+def as_long_as_some_runs(path: Path, url: str) -> float:
+    """The time in which a process here does a few runs, as fast as the machine is just now.
+
+    What is only loaded when it is used is loaded by this, for all who are forked.
+    """
+    workspace = Workspace.create(path, url or None)
+    return SOME * min(timeit.repeat(lambda: ran(workspace, STEPS, PARAMS), number=1, repeat=5))
+
+
 def main(home: str, kills: int, places: int, url: str = "") -> None:
     chance = random.Random(2008)
+    longest = as_long_as_some_runs(Path(home) / "first", url)
     for kill in range(kills):
         path = Path(home) / f"w{kill % places}"
-        for run in killed(path, url, chance.uniform(0, LONGEST)):
+        for run in killed(path, url, chance.uniform(0, longest)):
             print(path.name, run, flush=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,44 +36,45 @@ def assert_kept(workspace: Workspace, promised: list[str]) -> int:
     """Every promised run is there; every other was interrupted, and is whole as far as it got."""
     history = History.asked_of(workspace)
     runs, total = history.runs()
-    ours = [r for r in runs if history.text_of(r.run)]
-    assert len({r.run for r in runs}) == total == len(ours)
     how = {r.run: r.how for r in runs}
+    assert len(how) == total
     assert all(how[run] == "finished" for run in promised)
     assert set(how.values()) <= {"finished", "interrupted"}
-    for run in runs:
-        assert_whole(history, run.run, run.how)
+    with history.catalog.reading() as connection:
+        found, links, given = (
+            connection.execute(sa.select(t)).all() for t in (nodes, edges, params)
+        )
+    assert {n.run for n in found} <= set(how)
+    for run in how:
+        assert_whole([n for n in found if n.run == run], set(links), given, how[run])
     return list(how.values()).count("interrupted")
 
 
-def assert_whole(history: History, run: str, how: str) -> None:
-    with history.catalog.reading() as connection:
-        found = connection.execute(sa.select(nodes).where(nodes.c.run == run)).all()
-        tasks = {n.step: n for n in found if n.kind == "task"}
-        made = {n.step: n for n in found if n.kind == "dataset"}
-        assert tasks.keys() == made.keys()
-        if how == "finished":
-            assert tasks.keys() == {"a", "b"}
-        links = set(connection.execute(sa.select(edges)).tuples())
-        assert all((tasks[step].id, made[step].id) in links for step in made)
-        if "b" in tasks:
-            assert (made["a"].id, tasks["b"].id) in links
-            given = sa.select(params.c.name).where(params.c.node == tasks["b"].id)
-            assert set(connection.scalars(given)) == {"margin", "wraps"}
+def assert_whole(found: list[Any], links: set[Any], given: Sequence[Any], how: str) -> None:
+    """A run has all its tasks, or as many as it got to; each with what it used and made."""
+    tasks = {n.step: n for n in found if n.kind == "task"}
+    made = {n.step: n for n in found if n.kind == "dataset"}
+    assert len(tasks) + len(made) == len(found)
+    assert tasks.keys() == made.keys()
+    assert tasks.keys() == {"a", "b"} or (how == "interrupted" and tasks.keys() <= {"a"})
+    assert all((tasks[step].id, made[step].id) in links for step in made)
+    if "b" in tasks:
+        assert (made["a"].id, tasks["b"].id) in links
+        assert {p.name for p in given if p.node == tasks["b"].id} == {"margin", "wraps"}
 
 
 def test_two_hundred_kills_lose_nothing_in_a_workspace(tmp_path: Path) -> None:
     promised = acknowledged(tmp_path, kills=200, places=20)
-    assert sum(map(len, promised.values())) > 50
+    assert sum(map(len, promised.values())) > 30
     died = [assert_kept(Workspace(path), promised[path.name]) for path in tmp_path.iterdir()]
-    assert sum(died) > 20
+    assert sum(died) > 30
 
 
 def test_kills_lose_nothing_in_postgresql(tmp_path: Path, postgres: Any) -> None:
     url = own_schema(postgres)
-    promised = acknowledged(tmp_path, 40, 4, url)
+    promised = acknowledged(tmp_path, 24, 4, url)
     everything = [run for runs in promised.values() for run in runs]
-    assert len(everything) > 10
+    assert len(everything) > 5
     for path in tmp_path.iterdir():
         History.asked_of(Workspace(path, url))
     assert assert_kept(Workspace(tmp_path / "w0", url), everything) > 4
