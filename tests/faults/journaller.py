@@ -15,27 +15,27 @@ from tests.runs import ran
 
 STEPS: dict[str, list[str]] = {"a": [], "b": ["a"]}
 PARAMS = {"b": {"margin": 1, "wraps": True}}
-SOME = 3
+SOME = 1.5
 
 
-def killed(path: Path, url: str, after: float) -> list[str]:
-    """The runs that a process was told are journalled, before it was killed."""
+def killed(path: Path, url: str, runs: int, after: float) -> list[str]:
+    """The runs that a process was told are journalled, when killed a while after the first few."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         _run_on(path, url, write)
     os.close(write)
-    assert os.read(read, 1) == b"."
-    time.sleep(after)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
     with os.fdopen(read, encoding="ascii") as said:
-        return [line.strip() for line in said if line.endswith("\n")]
+        told = [said.readline() for _ in range(runs + 1)]
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return [line.strip() for line in (*told, *said) if line[1:].endswith("\n")]
 
 
 def _run_on(path: Path, url: str, write: int) -> None:
     try:
-        os.write(write, b".")
+        os.write(write, b"\n")
         workspace = Workspace.create(path, url or None)
         while True:
             run = ran(workspace, STEPS, PARAMS)
@@ -44,8 +44,8 @@ def _run_on(path: Path, url: str, write: int) -> None:
         os._exit(1)
 
 
-def as_long_as_some_runs(path: Path, url: str) -> float:
-    """The time in which a process here does a few runs, as fast as the machine is just now.
+def as_long_as_a_run(path: Path, url: str) -> float:
+    """The time in which a process here does a run or two, as fast as the machine is just now.
 
     What is only loaded when it is used is loaded by this, for all who are forked.
     """
@@ -55,10 +55,10 @@ def as_long_as_some_runs(path: Path, url: str) -> float:
 
 def main(home: str, kills: int, places: int, url: str = "") -> None:
     chance = random.Random(2008)
-    longest = as_long_as_some_runs(Path(home) / "first", url)
+    longest = as_long_as_a_run(Path(home) / "first", url)
     for kill in range(kills):
         path = Path(home) / f"w{kill % places}"
-        for run in killed(path, url, chance.uniform(0, longest)):
+        for run in killed(path, url, kill % 2, chance.uniform(0, longest)):
             print(path.name, run, flush=True)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from pipelines.catalog import edges, nodes, params
@@ -18,6 +20,14 @@ from tests.databases import own_schema
 
 SCRIPT = [sys.executable, "-m", "tests.faults.journaller"]
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory if there is such a thing: a process is killed, the machine is not."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as home:
+        yield Path(home)
 
 
 def acknowledged(home: Path, kills: int, places: int, url: str = "") -> dict[str, list[str]]:
@@ -63,18 +73,18 @@ def assert_whole(found: list[Any], links: set[Any], given: Sequence[Any], how: s
         assert {p.name for p in given if p.node == tasks["b"].id} == {"margin", "wraps"}
 
 
-def test_two_hundred_kills_lose_nothing_in_a_workspace(tmp_path: Path) -> None:
-    promised = acknowledged(tmp_path, kills=200, places=20)
-    assert sum(map(len, promised.values())) > 30
-    died = [assert_kept(Workspace(path), promised[path.name]) for path in tmp_path.iterdir()]
-    assert sum(died) > 30
+def test_two_hundred_kills_lose_nothing_in_a_workspace(in_memory: Path) -> None:
+    promised = acknowledged(in_memory, kills=200, places=20)
+    assert sum(map(len, promised.values())) >= 100
+    died = [assert_kept(Workspace(path), promised[path.name]) for path in in_memory.iterdir()]
+    assert sum(died) > 10
 
 
-def test_kills_lose_nothing_in_postgresql(tmp_path: Path, postgres: Any) -> None:
+def test_kills_lose_nothing_in_postgresql(in_memory: Path, postgres: Any) -> None:
     url = own_schema(postgres)
-    promised = acknowledged(tmp_path, 24, 4, url)
+    promised = acknowledged(in_memory, 24, 4, url)
     everything = [run for runs in promised.values() for run in runs]
-    assert len(everything) > 5
-    for path in tmp_path.iterdir():
+    assert len(everything) >= 12
+    for path in in_memory.iterdir():
         History.asked_of(Workspace(path, url))
-    assert assert_kept(Workspace(tmp_path / "w0", url), everything) > 4
+    assert assert_kept(Workspace(in_memory / "w0", url), everything) > 0
