@@ -113,6 +113,16 @@ class Ancestry:
         reached = _outputs_of if directly else self.index.descendants_of
         return self._relatives(reached, tasks, wanted)
 
+    def marks(self, node: int) -> list[tuple[str, str, str]]:
+        """The datasets behind a node, each with the run that made it, or with what it held."""
+        with self.catalog.spoken():
+            self.index.catch_up()
+        kept = _kept(self.index.ancestors_of, [node], DATASETS).subquery()
+        mark = sa.case((kept.c.run != "", kept.c.run), else_=kept.c.fingerprint)
+        with self.catalog.reading() as connection:
+            rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
+            return [(name, version, str(told)) for name, version, told in rows]
+
     def near(self, node: int) -> tuple[list[Relative], list[Relative]]:
         """What a node was made from directly, and what was directly made of it."""
         used = sa.select(edges.c.source).where(edges.c.target == node)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from pipelines.catalog import edges, next_id, nodes, params
-from pipelines.datasets import Dataset
+from pipelines.datasets import Dataset, Key
 
 DATASET, TASK = "dataset", "task"
 Identity = tuple[str, str, str, str, str]
@@ -47,6 +47,14 @@ class Node:
         return {"id": number, **rest}
 
 
+class Known(NamedTuple):
+    """A node that is in the catalog, or will be: its number, its content, and what run made it."""
+
+    id: int
+    fingerprint: str
+    run: str
+
+
 class Growth:
     """What one transaction adds to the run graph; nothing is in the catalog before `write`."""
 
@@ -55,13 +63,13 @@ class Growth:
         self.next = self.first = next_id(connection, nodes)
         self._nodes: list[tuple[int, Node]] = []
         self._edges: dict[tuple[int, int], None] = {}
-        self._known: dict[Identity, tuple[int, str] | None] = {}
+        self._known: dict[Identity, Known | None] = {}
 
-    def find(self, node: Node) -> tuple[int, str] | None:
-        """The newest record of the same thing, and its fingerprint; None if there is none."""
+    def find(self, node: Node) -> Known | None:
+        """The newest record of the same thing; None if there is none."""
         if node.identity not in self._known:
             found = self.connection.execute(_newest(node)).first()
-            self._known[node.identity] = (found[0], found[1]) if found else None
+            self._known[node.identity] = Known(*found) if found else None
         return self._known[node.identity]
 
     def learn(self, namespaces: Iterable[str]) -> None:
@@ -69,7 +77,7 @@ class Growth:
         kept = nodes.c.namespace.in_(list(namespaces))
         for row in self.connection.execute(sa.select(nodes).where(kept).order_by(nodes.c.id)):
             known = Node(**{k: v for k, v in row._mapping.items() if k != "id"})
-            self._known[known.identity] = (row.id, row.fingerprint)
+            self._known[known.identity] = Known(row.id, row.fingerprint, row.run)
 
     def forget_rest(self) -> None:
         """Take what was not learned for new, without looking it up."""
@@ -79,14 +87,14 @@ class Growth:
         """A new record, whatever there is already."""
         number, self.next = self.next, self.next + 1
         self._nodes.append((number, node))
-        self._known[node.identity] = (number, node.fingerprint)
+        self._known[node.identity] = Known(number, node.fingerprint, node.run)
         return number
 
     def put(self, node: Node) -> int:
         """The newest record of the same thing; a new one if there is none with this content."""
         found = self.find(node)
-        if found and node.fingerprint in ("", found[1]):
-            return found[0]
+        if found and (node.fingerprint == found.fingerprint or not node.fingerprint):
+            return found.id
         return self.add(node)
 
     def arrow(self, source: int, target: int) -> None:
@@ -114,7 +122,7 @@ class Growth:
                 self.connection.execute(_kept(self.connection, table), rows)
 
 
-class _Nothing(dict[Identity, "tuple[int, str] | None"]):
+class _Nothing(dict[Identity, "Known | None"]):
     """A dictionary that holds nothing more than is in it."""
 
     def __missing__(self, key: Identity) -> None:
@@ -129,7 +137,7 @@ def _newest(node: Node) -> sa.Select[Any]:
     same = nodes.c.version == third if kind == DATASET else nodes.c.run == third
     same &= (nodes.c.kind == kind) & (nodes.c.namespace == namespace) & (nodes.c.name == name)
     same &= sa.true() if kind == DATASET else nodes.c.step == step
-    found = sa.select(nodes.c.id, nodes.c.fingerprint).where(same)
+    found = sa.select(nodes.c.id, nodes.c.fingerprint, nodes.c.run).where(same)
     return found.order_by(nodes.c.id.desc()).limit(1)
 
 
@@ -160,7 +168,7 @@ def record(
 ) -> None:
     """Add datasets with their fingerprints, each after those it was made from.
 
-    What a task has made is recorded once, however often it is found.
+    What a run has made is recorded once, however often it is found.
     """
     for dataset, fingerprint in made:
         node = Node(DATASET, *dataset.key, namespace, fingerprint=fingerprint, at=at)
@@ -178,10 +186,17 @@ def _record_made(growth: Growth, dataset: Dataset, node: Node) -> None:
         made, kind=TASK, name=how.box, version=how.box_version, fingerprint="",
         seconds=how.seconds, params=how.params,
     )  # fmt: skip
-    if growth.find(task):
-        return
-    used = [growth.put(Node(DATASET, *key, node.namespace)) for key in how.inputs.values()]
+    known = growth.find(made)
+    if known is None or known.run != how.run:
+        growth.arrow(_recorded(growth, task, how.inputs.values()), growth.add(made))
+
+
+def _recorded(growth: Growth, task: Node, inputs: Iterable[Key]) -> int:
+    """A task with arrows from what it used."""
+    if known := growth.find(task):
+        return known.id
+    used = [growth.put(Node(DATASET, *key, task.namespace)) for key in inputs]
     number = growth.add(task)
     for source in used:
         growth.arrow(source, number)
-    growth.arrow(number, growth.add(made))
+    return number
