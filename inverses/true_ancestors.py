@@ -13,6 +13,7 @@ from pipelines.catalog import nodes
 from pipelines.datasets import Dataset, Key
 from pipelines.errors import SourceChanged, WhenceError
 from pipelines.fingerprints import content
+from pipelines.history import History
 from pipelines.run_graph import DATASET
 from pipelines.workspace import Workspace
 
@@ -31,8 +32,9 @@ class TrueAncestors:
         """Ask the history, where there is one."""
         known = None
         with suppress(WhenceError):
-            if dataset.made and isinstance(workspace, Workspace) and _has_history(workspace):
-                known = _known(Ancestry.of(workspace), dataset)
+            if dataset.made and isinstance(workspace, Workspace):
+                history = History.as_it_is(workspace)
+                known = _known(Ancestry(history), dataset) if history else None
         return cls(dataset, known)
 
     def checked(self, found: Kept) -> Kept:
@@ -43,10 +45,6 @@ class TrueAncestors:
                 "was made from: it was made again since; run again"
             )
         return found
-
-
-def _has_history(workspace: Workspace) -> bool:
-    return not workspace.keeps_own_catalog or workspace.own_catalog.exists()
 
 
 def _known(ancestry: Ancestry, dataset: Dataset) -> dict[Key, set[str]] | None:

@@ -72,24 +72,35 @@ class History:
     def __init__(self, workspace: Workspace, catalog: Catalog, lasting: bool = True) -> None:
         self.workspace, self.catalog, self._lasting = workspace, catalog, lasting
         self.namespace = workspace.namespace or HERE
-        missed = Missed.by(catalog, self.namespace, workspace)
-        if missed:
-            self._settle()
-            with catalog.writing() as connection:
-                missed.write(connection, self.namespace)
-            missed.clear()
 
     @classmethod
     def of(cls, workspace: Workspace) -> History:
         """The journal of a workspace, to be written."""
-        return cls(workspace, Catalog(workspace.catalog))
+        return cls(workspace, Catalog(workspace.catalog))._caught_up()
 
     @classmethod
     def asked_of(cls, workspace: Workspace) -> History:
         """The journal of a workspace, to be read; no catalog is made where there is none yet."""
         if workspace.keeps_own_catalog and not workspace.own_catalog.exists():
-            return cls(workspace, Catalog(MEMORY), lasting=False)
+            return cls(workspace, Catalog(MEMORY), lasting=False)._caught_up()
         return cls.of(workspace)
+
+    @classmethod
+    def as_it_is(cls, workspace: Workspace) -> History | None:
+        """The journal as it was left, if there is one: nothing is looked for or written."""
+        if workspace.keeps_own_catalog and not workspace.own_catalog.exists():
+            return None
+        return cls(workspace, Catalog(workspace.catalog))
+
+    def _caught_up(self) -> History:
+        """The journal with all that the workspace holds and it had missed."""
+        missed = Missed.by(self.catalog, self.namespace, self.workspace)
+        if missed:
+            self._settle()
+            with self.catalog.writing() as connection:
+                missed.write(connection, self.namespace)
+            missed.clear()
+        return self
 
     def _settle(self) -> None:
         """See that the workspace has a namespace, and says where its journal is."""
