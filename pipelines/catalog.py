@@ -6,11 +6,12 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
 from pipelines.errors import Failed, Refused
 
@@ -112,12 +113,26 @@ VIEWS = {
 
 
 def _with_tables(connection: sa.Connection) -> None:
-    tables.create_all(connection)
+    for statement in _creations(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _creations(database: str) -> tuple[str, ...]:
+    """What creates all tables and indexes, in the words of a database."""
+    told: list[str] = []
+
+    def noted(ddl: Any, *_: Any) -> None:
+        told.append(str(ddl.compile(dialect=mock.dialect)))
+
+    mock = sa.create_mock_engine(f"{database}{'+psycopg' * (database != 'sqlite')}://", noted)
+    tables.create_all(mock, checkfirst=False)
+    return tuple(told)
 
 
 def _with_views(connection: sa.Connection) -> None:
     for name, query in VIEWS.items():
-        connection.execute(sa.text(f"CREATE VIEW {name} AS {query}"))
+        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
 
 
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_with_tables, _with_views)
@@ -132,8 +147,8 @@ class Catalog:
     []
     """
 
-    def __init__(self, url: str) -> None:
-        self.engine = engine_at(url)
+    def __init__(self, url: str, keep_open: bool = False) -> None:
+        self.engine = engine_at(url, keep_open)
         self.place = str(self.engine.url.render_as_string(hide_password=True))
         self._migrate()
 
@@ -152,6 +167,10 @@ class Catalog:
                 if connection.dialect.name == "postgresql":
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
                 yield connection
+
+    def close(self) -> None:
+        """Let go of connections that were kept open."""
+        self.engine.dispose()
 
     @contextmanager
     def spoken(self) -> Iterator[None]:
@@ -186,17 +205,22 @@ class Catalog:
         return found
 
 
-def engine_at(url: str) -> sa.Engine:
-    """The engine for a catalog, which closes every connection after its use."""
+def engine_at(url: str, keep_open: bool = False) -> sa.Engine:
+    """The engine for a catalog, which closes every connection after its use unless told to keep it.
+
+    When the last connection is closed SQLite clears its log away, which takes longer than most
+    of what we ask; who asks more than once keeps it open, and lets go in the end.
+    """
     parsed = _parsed(url)
-    if parsed.drivername == "postgresql+psycopg":
-        waits = {"connect_timeout": PATIENCE}
-        return sa.create_engine(parsed, poolclass=NullPool, connect_args=waits)
-    pool = NullPool if parsed.database else StaticPool
-    waits = {"timeout": PATIENCE, "check_same_thread": False}
+    pool: type[sa.Pool] = QueuePool if keep_open else NullPool
+    waits: dict[str, Any] = {"connect_timeout": PATIENCE}
+    if parsed.drivername != "postgresql+psycopg":
+        pool = pool if parsed.database else StaticPool
+        waits = {"timeout": PATIENCE, "check_same_thread": False}
     engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits)
-    sa.event.listen(engine, "connect", _durable)
-    sa.event.listen(engine, "begin", _begin)
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _durable)
+        sa.event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -245,6 +269,18 @@ def _reason(error: SQLAlchemyError) -> str:
     return said.splitlines()[0] if said else type(error).__name__
 
 
+@cache
+def insertion(table: sa.Table) -> sa.TextClause:
+    """What adds rows to a table; of texts, spaces and arrows those that are there already stay.
+
+    It is text, since that is ready at once: a run should not wait for its journal.
+    """
+    names = [column.name for column in table.columns]
+    values = ", ".join(f":{name}" for name in names)
+    again = " ON CONFLICT DO NOTHING" if table in (texts, spaces, edges) else ""
+    return sa.text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}){again}")
+
+
 def next_id(connection: sa.Connection, table: sa.Table) -> int:
     """The least id that is greater than every id given; writers take turns, so it is ours."""
-    return int(connection.scalar(sa.select(sa.func.max(table.c.id))) or 0) + 1
+    return int(connection.scalar(sa.text(f"SELECT max(id) FROM {table.name}")) or 0) + 1

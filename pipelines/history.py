@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -57,13 +58,31 @@ class Run:
     made: tuple[Key, ...] = ()
 
 
-@dataclass(slots=True)
 class Entry:
-    """A run that is under way: its name, and what it has made so far."""
+    """A run that is under way: its name, and what it has made so far.
 
-    run: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    began: float = field(default_factory=time.monotonic)
-    made: dict[str, Dataset] = field(default_factory=dict)
+    The journal is opened and the start written, and what was made is read for its fingerprint,
+    beside the run.
+    """
+
+    def __init__(self, run: str, beside: Executor, begin: Callable[[], History]) -> None:
+        self.run, self.began = run, time.monotonic()
+        self.made: dict[str, Dataset] = {}
+        self._beside, self._begun = beside, beside.submit(begin)
+        self._contents: dict[str, Future[str]] = {}
+
+    def ready(self) -> History:
+        """The journal, once it says that the run has begun: nothing is published before."""
+        return self._begun.result()
+
+    def add(self, name: str, dataset: Dataset) -> None:
+        """Note a dataset that was published."""
+        self.made[name] = dataset
+        self._contents[name] = self._beside.submit(content, dataset)
+
+    def contents(self) -> list[tuple[Dataset, str]]:
+        """What was made, each with its fingerprint."""
+        return [(dataset, self._contents[name].result()) for name, dataset in self.made.items()]
 
 
 class History:
@@ -77,6 +96,30 @@ class History:
     def of(cls, workspace: Workspace) -> History:
         """The journal of a workspace, to be written."""
         return cls(workspace, Catalog(workspace.catalog))._caught_up()
+
+    @classmethod
+    @contextmanager
+    def recorded(
+        cls, workspace: Workspace, pipeline: Pipeline, spark: Mapping[str, str]
+    ) -> Iterator[Entry]:
+        """Journal a run: one transaction when it starts, one with all its steps when it ends."""
+        run = uuid.uuid4().hex[:12]
+
+        def begin() -> History:
+            journal = cls(workspace, Catalog(workspace.catalog, keep_open=True))
+            return journal._caught_up()._start(run, pipeline, spark)
+
+        with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:
+            entry = Entry(run, beside, begin)
+            try:
+                yield entry
+                entry.ready()
+            except BaseException as error:
+                why = str(error) if isinstance(error, WhenceError) else type(error).__name__
+                with suppress(Exception):  # what went wrong first is what is told
+                    entry.ready()._end(entry, FAILED, why)
+                raise
+            entry.ready()._end(entry, FINISHED)
 
     @classmethod
     def asked_of(cls, workspace: Workspace) -> History:
@@ -108,45 +151,17 @@ class History:
             elsewhere = None if self.workspace.keeps_own_catalog else self.catalog.place
             self.namespace = self.workspace.settled(elsewhere)
 
-    @contextmanager
-    def recorded(self, pipeline: Pipeline, spark: Mapping[str, str]) -> Iterator[Entry]:
-        """Journal a run: one transaction when it starts, one with all its steps when it ends."""
-        entry = Entry()
+    def _start(self, run: str, pipeline: Pipeline, spark: Mapping[str, str]) -> History:
         self._settle()
-        with self._under_way(entry.run):
-            self._start(entry, pipeline, spark)
-            try:
-                yield entry
-            except BaseException as error:
-                why = str(error) if isinstance(error, WhenceError) else type(error).__name__
-                with suppress(WhenceError, OSError):
-                    self._end(entry, FAILED, why)
-                raise
-            self._end(entry, FINISHED)
-
-    @contextmanager
-    def _under_way(self, run: str) -> Iterator[None]:
-        """Hold a lock that ends with this process, however it ends."""
-        lock = lock_of(self.workspace.path, run)
-        lock.parent.mkdir(exist_ok=True)
-        handle = opened(lock)
-        try:
-            alone(handle)
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
-            os.close(handle)
-
-    def _start(self, entry: Entry, pipeline: Pipeline, spark: Mapping[str, str]) -> None:
         about = about_now(pipeline.name, spark)
         with self.catalog.writing() as connection:
             add_space(connection, self.namespace, self.workspace.path)
-            add_run(connection, self.namespace, entry.run, pipeline.text, about)
+            add_run(connection, self.namespace, run, pipeline.text, about)
+        return self
 
     def _end(self, entry: Entry, how: str, why: str = "") -> None:
-        made = [(d, content(d)) for d in entry.made.values()]
-        seconds = round(time.monotonic() - entry.began, 3)
-        with self.catalog.writing() as connection:
+        made, seconds = entry.contents(), round(time.monotonic() - entry.began, 3)
+        with closing(self.catalog), self.catalog.writing() as connection:
             growth = Growth(connection)
             record(growth, self.namespace, made, now())
             growth.write()
@@ -186,6 +201,20 @@ class History:
         listed = ", ".join([r.run for r in found] or others) or "none"
         few = "several runs begin" if found else "no run begins"
         raise Refused(f'{few} with "{named}" (runs: {listed}); see: whence runs')
+
+
+@contextmanager
+def _under_way(workspace: Workspace, run: str) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends."""
+    lock = lock_of(workspace.path, run)
+    lock.parent.mkdir(exist_ok=True)
+    handle = opened(lock)
+    try:
+        alone(handle)
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _told() -> sa.Select[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from pipelines.catalog import ends, next_id, runs, spaces, texts
+from pipelines.catalog import ends, insertion, next_id, runs, spaces, texts
 
 FINISHED, FAILED, INTERRUPTED, RUNNING = "finished", "failed", "interrupted", "running"
 HERE = "whence:here"  # the namespace of a workspace that has none of its own yet
@@ -30,10 +30,9 @@ def add_run(
 ) -> None:
     """A run that has started."""
     hashed = hashlib.sha256(text.encode()).hexdigest()
-    if not connection.scalar(sa.select(texts.c.hash).where(texts.c.hash == hashed)):
-        connection.execute(texts.insert().values(hash=hashed, text=text))
+    connection.execute(insertion(texts), {"hash": hashed, "text": text})
     row = {"id": next_id(connection, runs), "run": run, "namespace": namespace, "hash": hashed}
-    connection.execute(runs.insert().values({**row, **about}))
+    connection.execute(insertion(runs), {**row, **about})
 
 
 def add_end(
@@ -46,15 +45,13 @@ def add_end(
 ) -> None:
     """How a run ended."""
     end = {"run": run, "how": how, "why": why, "at": now() if at is None else at}
-    connection.execute(ends.insert().values({**end, "seconds": seconds}))
+    connection.execute(insertion(ends), {**end, "seconds": seconds})
 
 
 def add_space(connection: sa.Connection, namespace: str, path: Path) -> None:
     """Where a workspace lies whose datasets have this namespace, unless that is known."""
-    known = sa.select(spaces.c.namespace).where(spaces.c.namespace == namespace)
-    if not connection.scalar(known):
-        row = {"namespace": namespace, "host": _host(), "path": str(path)}
-        connection.execute(spaces.insert().values(row))
+    row = {"namespace": namespace, "host": _host(), "path": str(path)}
+    connection.execute(insertion(spaces), row)
 
 
 def now() -> str:

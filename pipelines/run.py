@@ -47,12 +47,13 @@ def run(
     progress: Progress | None = None,
 ) -> dict[str, Dataset]:
     """Run every box and publish what each makes; the journal says how it went."""
-    with History.of(workspace).recorded(pipeline, whereabouts(spark)) as entry:
+    with History.recorded(workspace, pipeline, whereabouts(spark)) as entry:
         for name, source in pipeline.sources.items():
-            entry.made[name] = _publish_source(workspace, as_array(name, source))
+            array = as_array(name, source)
+            entry.ready()
+            entry.add(name, _publish_source(workspace, array))
         for name, step in pipeline.in_order():
-            dataset = _publish_step(workspace, spark, name, step, entry, progress)
-            entry.made[name] = dataset
+            entry.add(name, _publish_step(workspace, spark, name, step, entry, progress))
     return entry.made
 
 
@@ -88,6 +89,7 @@ def _publish_step(
             frame = box.run(inputs, spark)
             dataset = _write(frame, stage, name, box)
         seconds = round(time.monotonic() - began, 3)
+        entry.ready()
         return workspace.publish(stage, replace(dataset, made=replace(how, seconds=seconds)))
 
 

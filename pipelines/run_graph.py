@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from pipelines.catalog import edges, next_id, nodes, params
-from pipelines.datasets import Dataset, Key
+from pipelines.catalog import edges, insertion, next_id, nodes, params
+from pipelines.datasets import Dataset, Made
 
 DATASET, TASK = "dataset", "task"
+NEWEST = sa.text(
+    "SELECT id, fingerprint, run FROM nodes WHERE kind = :kind AND namespace = :namespace "
+    "AND name = :name AND version = :version ORDER BY id DESC LIMIT 1"
+)
+OF_RUN = sa.text("SELECT id, kind, name, step FROM nodes WHERE run = :run")
 Identity = tuple[str, str, str, str, str]
 
 
@@ -64,13 +69,22 @@ class Growth:
         self._nodes: list[tuple[int, Node]] = []
         self._edges: dict[tuple[int, int], None] = {}
         self._known: dict[Identity, Known | None] = {}
+        self._runs: dict[str, dict[tuple[str, str, str], int]] = {}
 
     def find(self, node: Node) -> Known | None:
-        """The newest record of the same thing; None if there is none."""
+        """The newest record of the same dataset; None if there is none."""
         if node.identity not in self._known:
-            found = self.connection.execute(_newest(node)).first()
+            told = {c: getattr(node, c) for c in ("kind", "namespace", "name", "version")}
+            found = self.connection.execute(NEWEST, told).first()
             self._known[node.identity] = Known(*found) if found else None
         return self._known[node.identity]
+
+    def of_run(self, run: str) -> dict[tuple[str, str, str], int]:
+        """What is recorded of a run already: mostly nothing, unless it was thought to be dead."""
+        if run not in self._runs:
+            rows = self.connection.execute(OF_RUN, {"run": run})
+            self._runs[run] = {(kind, name, step): number for number, kind, name, step in rows}
+        return self._runs[run]
 
     def learn(self, namespaces: Iterable[str]) -> None:
         """Look up all that some namespaces hold at once, since each will be asked for."""
@@ -119,7 +133,7 @@ class Growth:
             (edges, added),
         ):
             if rows:
-                self.connection.execute(_kept(self.connection, table), rows)
+                self.connection.execute(insertion(table), rows)
 
 
 class _Nothing(dict[Identity, "Known | None"]):
@@ -130,26 +144,6 @@ class _Nothing(dict[Identity, "Known | None"]):
 
     def __contains__(self, key: object) -> bool:
         return True
-
-
-def _newest(node: Node) -> sa.Select[Any]:
-    kind, namespace, name, third, step = node.identity
-    same = nodes.c.version == third if kind == DATASET else nodes.c.run == third
-    same &= (nodes.c.kind == kind) & (nodes.c.namespace == namespace) & (nodes.c.name == name)
-    same &= sa.true() if kind == DATASET else nodes.c.step == step
-    found = sa.select(nodes.c.id, nodes.c.fingerprint, nodes.c.run).where(same)
-    return found.order_by(nodes.c.id.desc()).limit(1)
-
-
-def _kept(connection: sa.Connection, table: sa.Table) -> Any:
-    """The insertion of rows of which some arrows may be there already."""
-    if table is not edges:
-        return table.insert()
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as into
-    else:
-        from sqlalchemy.dialects.sqlite import insert as into  # type: ignore[assignment]
-    return into(table).on_conflict_do_nothing()
 
 
 def plain(value: Any) -> str:
@@ -186,16 +180,15 @@ def _record_made(growth: Growth, dataset: Dataset, node: Node) -> None:
         made, kind=TASK, name=how.box, version=how.box_version, fingerprint="",
         seconds=how.seconds, params=how.params,
     )  # fmt: skip
-    known = growth.find(made)
-    if known is None or known.run != how.run:
-        growth.arrow(_recorded(growth, task, how.inputs.values()), growth.add(made))
+    before = growth.of_run(how.run)
+    if (DATASET, dataset.name, how.step) not in before:
+        number = before.get((TASK, how.box, how.step)) or _recorded(growth, task, how)
+        growth.arrow(number, growth.add(made))
 
 
-def _recorded(growth: Growth, task: Node, inputs: Iterable[Key]) -> int:
+def _recorded(growth: Growth, task: Node, how: Made) -> int:
     """A task with arrows from what it used."""
-    if known := growth.find(task):
-        return known.id
-    used = [growth.put(Node(DATASET, *key, task.namespace)) for key in inputs]
+    used = [growth.put(Node(DATASET, *key, task.namespace)) for key in how.inputs.values()]
     number = growth.add(task)
     for source in used:
         growth.arrow(source, number)

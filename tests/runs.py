@@ -44,8 +44,10 @@ def step(
     """One box of a run: it makes the dataset of this name."""
     ports = {f"p{n}": d.key for n, d in enumerate(inputs)}
     how = Made(box or f"make_{name}", name, params or {}, ports, entry.run, version, 0.5)
-    entry.made[name] = publish(workspace, name, how, text=name)
-    return entry.made[name]
+    entry.ready()
+    dataset = publish(workspace, name, how, text=name)
+    entry.add(name, dataset)
+    return dataset
 
 
 def ran(
@@ -56,7 +58,7 @@ def ran(
     name: str = "p",
 ) -> str:
     """A run of steps, each with the names of its inputs; those not made in it are as they are."""
-    with History.of(workspace).recorded(pipeline(name), SPARK) as entry:
+    with History.recorded(workspace, pipeline(name), SPARK) as entry:
         for made, inputs in steps.items():
             used = [entry.made.get(i) or workspace.dataset(i) for i in inputs]
             given, version = (params or {}).get(made), (versions or {}).get(made, "1")

@@ -75,7 +75,7 @@ def test_nothing_that_was_written_is_ever_changed(here: Workspace) -> None:
     before: dict[str, set[Any]] = {}
     for number in range(3):
         ran(here, CHAIN, name=f"p{number}")
-        with pytest.raises(Failed), History.of(here).recorded(pipeline(), SPARK):
+        with pytest.raises(Failed), History.recorded(here, pipeline(), SPARK):
             raise Failed("as it happens")
         after = rows(History.asked_of(here))
         assert all(after[table] >= kept for table, kept in before.items())
@@ -84,7 +84,7 @@ def test_nothing_that_was_written_is_ever_changed(here: Workspace) -> None:
 
 
 def test_a_run_that_fails_says_why_and_what_it_had_made(here: Workspace) -> None:
-    with pytest.raises(Failed), History.of(here).recorded(pipeline(), SPARK) as entry:
+    with pytest.raises(Failed), History.recorded(here, pipeline(), SPARK) as entry:
         step(here, entry, "a")
         raise Failed('box "b" has no data')
     ((found,), _) = History.asked_of(here).runs()
@@ -92,7 +92,7 @@ def test_a_run_that_fails_says_why_and_what_it_had_made(here: Workspace) -> None
 
 
 def test_a_run_is_running_until_it_ends(here: Workspace) -> None:
-    with History.of(here).recorded(pipeline(), SPARK) as entry:
+    with History.recorded(here, pipeline(), SPARK) as entry:
         step(here, entry, "a")
         ((found,), _) = History.asked_of(here).runs()
         assert (found.how, found.made) == ("running", ())
@@ -106,7 +106,7 @@ from pipelines.history import History
 from pipelines.workspace import Workspace
 from tests.runs import SPARK, pipeline, step
 here = Workspace(sys.argv[1], sys.argv[2])
-with History.of(here).recorded(pipeline(), SPARK) as entry:
+with History.recorded(here, pipeline(), SPARK) as entry:
     one = step(here, entry, "a")
     step(here, entry, "b", [one])
     os.kill(os.getpid(), signal.SIGKILL)
@@ -144,10 +144,11 @@ def test_a_version_that_is_made_again_under_its_old_number_has_its_own_ancestors
 
 def test_a_source_that_has_not_changed_is_one_node(here: Workspace) -> None:
     for text in ("one", "one", "two"):
-        with History.of(here).recorded(pipeline(), SPARK) as entry:
+        with History.recorded(here, pipeline(), SPARK) as entry:
             known = "field" in here.names() and here.dataset("field")
             fresh = not known or (known.origin or {})["checksum"] != text
-            entry.made["field"] = publish(here, "field", None, text) if fresh else known
+            entry.ready()
+            entry.add("field", publish(here, "field", None, text) if fresh else known)
             step(here, entry, "b", [entry.made["field"]])
     sources = [n for n in rows(History.of(here))["nodes"] if n.name == "field"]
     assert sorted((n.version, n.fingerprint) for n in sources) == [("v1", "one"), ("v2", "two")]
