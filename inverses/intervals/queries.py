@@ -1,0 +1,120 @@
+"""Range queries over the labels: ancestors and descendants as SQL, none of it recursive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    cast,
+    func,
+    or_,
+    select,
+    union,
+    union_all,
+)
+
+from inverses.intervals.tables import POSTGRESQL, nested, places, spans
+
+Nodes = Select[tuple[int]]
+Span = tuple[ColumnElement[int], ColumnElement[int]]
+
+MAKERS: Span = (spans.c.maker_from, spans.c.maker_to)
+MADE: Span = (spans.c.made_from, spans.c.made_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The questions in the words of one database.
+
+    A node's ancestors are the makers in all spans over its own place among the made, and those
+    whose interval encloses one of its own; none is found twice. Descendants are the reverse.
+    """
+
+    dialect: str
+
+    def ancestors(self, nodes: tuple[int, ...]) -> Nodes:
+        """The ancestors of a node; of several, each once."""
+        return _each(nodes, self._ancestors)
+
+    def descendants(self, nodes: tuple[int, ...]) -> Nodes:
+        """The descendants of a node; of several, each once."""
+        return _each(nodes, self._descendants)
+
+    def _ancestors(self, node: int) -> Nodes:
+        across = select(places.c.node).where(
+            self.over(MADE, _place(places.c.made, node)), places.c.maker.between(*MAKERS)
+        )
+        return _both(across, _inside(node, enclosing=True))
+
+    def _descendants(self, node: int) -> Nodes:
+        across = select(places.c.node).where(
+            self.over(MAKERS, _place(places.c.maker, node)), places.c.made.between(*MADE)
+        )
+        return _both(across, _inside(node, enclosing=False))
+
+    def is_ancestor(self, above: int, below: int) -> Select[tuple[bool]]:
+        """Whether the first is an ancestor of the second."""
+        across = select(spans.c.maker_from).where(
+            self.over(MAKERS, _place(places.c.maker, above)),
+            self.over(MADE, _place(places.c.made, below)),
+        )
+        inside = _inside(below, enclosing=True).where(_OTHER.c.node == above)
+        return select(or_(across.exists(), inside.exists()))
+
+    def count_ancestors(self, node: int) -> Select[tuple[int]]:
+        """How many ancestors a node has; it never has more, so this was counted once."""
+        return select(func.coalesce(_place(places.c.ancestors, node), 0))
+
+    def count_descendants(self, node: int) -> Select[tuple[int]]:
+        """How many descendants a node has: the lengths of the spans, and those inside its part."""
+        width = func.coalesce(func.sum(spans.c.made_to - spans.c.made_from + 1), 0)
+        across = select(width).where(self.over(MAKERS, _place(places.c.maker, node)))
+        inside = select(func.count()).select_from(_inside(node, enclosing=False).subquery())
+        return select(cast(across.scalar_subquery() + inside.scalar_subquery(), Integer))
+
+    def over(self, span: Span, place: ColumnElement[int]) -> ColumnElement[bool]:
+        """Whether a span holds a place, put so that the database's index answers it."""
+        if self.dialect == POSTGRESQL:
+            return func.int4range(*span, "[]").bool_op("@>")(place)
+        return and_(span[0] <= place, span[1] >= place)
+
+
+_ITSELF, _OTHER = nested.alias("itself"), nested.alias("other")
+
+
+def _place(of: Column[int], node: int) -> ColumnElement[int]:
+    here = places.alias("here")
+    return select(here.c[of.name]).where(here.c.node == node).scalar_subquery()
+
+
+def _inside(node: int, enclosing: bool) -> Nodes:
+    """Those of a node's own part whose interval encloses one of its own, or is enclosed by it."""
+    outer, inner = (_OTHER, _ITSELF) if enclosing else (_ITSELF, _OTHER)
+    return (
+        select(_OTHER.c.node)
+        .distinct()
+        .where(
+            _ITSELF.c.node == node,
+            _OTHER.c.part == _ITSELF.c.part,
+            outer.c.left < inner.c.left,
+            outer.c.right > inner.c.right,
+        )
+    )
+
+
+def _both(across: Nodes, inside: Nodes) -> Nodes:
+    found = union_all(across, inside).subquery("lineage")
+    return select(found.c.node)
+
+
+def _each(nodes: tuple[int, ...], of: Callable[[int], Nodes]) -> Nodes:
+    if len(nodes) == 1:
+        return of(nodes[0])
+    found = union(*(of(node) for node in nodes)).subquery("lineage")
+    return select(found.c.node)
