@@ -8,11 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 
+from inverses.intervals.blocks import unpacked
 from inverses.intervals.encode import encode
-from inverses.intervals.queries import Nodes, Queries
-from inverses.intervals.store import Edge, Store, explained
+from inverses.intervals.queries import Nodes, Packed, Queries
+from inverses.intervals.store import Edge, Store, explained, tidy
 from inverses.intervals.tables import nodes, pending, prepare
 from pipelines.errors import Refused
+
+MANY = 10_000
+"""After as many new rows the database is asked to tidy up."""
 
 MOST_LATE = 1_000
 """Of more new edges between old nodes than that, none is asked whether it changes anything."""
@@ -32,13 +36,11 @@ class Index:
 
     def ancestors(self, node: int) -> list[int]:
         """All that a node was made from, in order of number."""
-        with self._asking(node) as connection:
-            return sorted(connection.scalars(self._queries.ancestors((node,))))
+        return self._listed(node, self._queries.packed_ancestors(node))
 
     def descendants(self, node: int) -> list[int]:
         """All that was made from a node, in order of number."""
-        with self._asking(node) as connection:
-            return sorted(connection.scalars(self._queries.descendants((node,))))
+        return self._listed(node, self._queries.packed_descendants(node))
 
     def ancestors_of(self, *nodes: int) -> Nodes:
         """The ancestors as a query, to be joined, filtered or counted without listing them."""
@@ -87,6 +89,10 @@ class Index:
             store.taken()
             _rebuild(store)
 
+    def _listed(self, node: int, found: Packed) -> list[int]:
+        with self._asking(node) as connection:
+            return unpacked(connection.execute(found))
+
     @contextmanager
     def _asking(self, *asked: int) -> Iterator[Connection]:
         """A connection for a question, once everything is encoded and the nodes are known."""
@@ -104,7 +110,9 @@ class Index:
             yield Store(connection)
         else:
             with self.engine.begin() as own:
-                yield Store(own)
+                yield (store := Store(own))
+            if store.written > MANY:
+                tidy(self.engine)
 
 
 def _is_behind(connection: Connection, asked: tuple[int, ...]) -> bool:
@@ -132,7 +140,6 @@ def _append(store: Store, added: list[Edge]) -> None:
     if new:
         place, part = store.free()
         store.add(encode(new, place, part, store.past))
-        store.settle()
 
 
 def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
@@ -146,7 +153,6 @@ def _rebuild(store: Store) -> None:
     labels = encode(_parents(store.edges()))
     store.clear()
     store.add(labels)
-    store.settle()
 
 
 def _parents(every: Iterable[Edge]) -> dict[int, list[int]]:

@@ -8,20 +8,25 @@ from dataclasses import dataclass
 from sqlalchemy import (
     Column,
     ColumnElement,
+    CompoundSelect,
     Integer,
+    LargeBinary,
     Select,
     and_,
     cast,
     func,
+    null,
     or_,
     select,
     union,
     union_all,
 )
 
-from inverses.intervals.tables import POSTGRESQL, nested, places, spans
+from inverses.intervals.blocks import BLOCK
+from inverses.intervals.tables import POSTGRESQL, blocks, nested, places, spans
 
 Nodes = Select[tuple[int]]
+Packed = CompoundSelect[tuple[int, int | None, bytes | None]]
 Span = tuple[ColumnElement[int], ColumnElement[int]]
 
 MAKERS: Span = (spans.c.maker_from, spans.c.maker_to)
@@ -57,6 +62,16 @@ class Queries:
             self.over(MAKERS, _place(places.c.maker, node)), places.c.made.between(*MADE)
         )
         return _both(across, _inside(node, enclosing=False))
+
+    def packed_ancestors(self, node: int) -> Packed:
+        """The same nodes as ranges, blocks to look them up in, and those inside the node's part."""
+        over = self.over(MADE, _place(places.c.made, node))
+        return _packed(over, MAKERS, blocks.c.makers, _inside(node, enclosing=True))
+
+    def packed_descendants(self, node: int) -> Packed:
+        """The same nodes as ranges, blocks to look them up in, and those inside the node's part."""
+        over = self.over(MAKERS, _place(places.c.maker, node))
+        return _packed(over, MADE, blocks.c.made, _inside(node, enclosing=False))
 
     def is_ancestor(self, above: int, below: int) -> Select[tuple[bool]]:
         """Whether the first is an ancestor of the second."""
@@ -111,6 +126,22 @@ def _inside(node: int, enclosing: bool) -> Nodes:
 def _both(across: Nodes, inside: Nodes) -> Nodes:
     found = union_all(across, inside).subquery("lineage")
     return select(found.c.node)
+
+
+def _packed(
+    over: ColumnElement[bool], span: Span, block: ColumnElement[bytes], inside: Nodes
+) -> Packed:
+    """Rows (first, last, nothing) of ranges, (first, nothing, nodes) of blocks, and (node)."""
+    low, high = span
+    held = blocks.alias("held")
+    touched = select(held.c.first).where(over, held.c.first.between(low - BLOCK + 1, high))
+    none, nothing = null().cast(Integer), null().cast(LargeBinary)
+    within = inside.subquery()
+    return union_all(
+        select(low, high, nothing).where(over),
+        select(blocks.c.first, none, block).where(blocks.c.first.in_(touched)),
+        select(within.c.node, none, nothing),
+    )
 
 
 def _each(nodes: tuple[int, ...], of: Callable[[int], Nodes]) -> Nodes:

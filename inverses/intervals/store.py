@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, and_, delete, func, select
+from sqlalchemy import Connection, Engine, Select, Table, and_, delete, func, select
 
+from inverses.intervals.blocks import packed
 from inverses.intervals.encode import Labels
 from inverses.intervals.queries import MADE, Queries
 from inverses.intervals.ranges import NONE, Ranges, ranges, united
 from inverses.intervals.tables import (
     POSTGRESQL,
+    blocks,
     edges,
     nested,
     parts,
@@ -34,6 +36,7 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.queries = Queries(connection.dialect.name)
+        self.written = 0
 
     def wait(self) -> None:
         """Be the only one who writes labels, until the transaction ends."""
@@ -87,25 +90,21 @@ class Store:
 
     def clear(self) -> None:
         """Forget all labels."""
-        for each in (places, nested, spans, parts):
+        for each in (places, blocks, nested, spans, parts):
             self.connection.execute(delete(each))
 
     def add(self, labels: Labels) -> None:
         """Store labels beside those that are there."""
         self._fill(places, [each.row() for each in labels.places])
+        self._fill(blocks, list(packed(labels.places)))
         self._fill(nested, labels.nested)
         self._fill(spans, labels.spans)
         self._fill(parts, [astuple(each) for each in labels.parts])
 
-    def settle(self) -> None:
-        """Let the database look at what it holds now, so that it plans queries well."""
-        if self.connection.dialect.name == POSTGRESQL:
-            for each in (places, nested, spans):
-                self.connection.exec_driver_sql(f"ANALYZE {each.name}")
-
     def _fill(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
+        self.written += len(rows)
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
         if self.connection.dialect.name == POSTGRESQL:
             cursor: Any = self.connection.connection.cursor()
@@ -131,6 +130,14 @@ def _inside() -> tuple[Select[Any], Any]:
         places.c.node == other.c.node,
     )
     return select(itself.c.node, places.c.maker, places.c.maker).where(enclosing), itself.c.node
+
+
+def tidy(engine: Engine) -> None:
+    """Let PostgreSQL clear away rows that are gone, and look at what is there to plan well."""
+    if engine.dialect.name == POSTGRESQL:
+        names = ", ".join(each.name for each in (pending, places, blocks, nested, spans))
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
 
 
 def explained(connection: Connection) -> dict[str, Any]:

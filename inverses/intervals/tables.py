@@ -9,6 +9,7 @@ from sqlalchemy import (
     Engine,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -75,6 +76,13 @@ parts = Table(
     Column("across", Integer, nullable=False),
     Column("why", Text, nullable=False),
 )
+blocks = Table(
+    "lineage_blocks",
+    labels,
+    Column("first", Integer, primary_key=True, autoincrement=False),
+    Column("makers", LargeBinary, nullable=False),
+    Column("made", LargeBinary, nullable=False),
+)
 spans = Table(
     "lineage_spans",
     MetaData(),
@@ -94,9 +102,9 @@ ON_POSTGRESQL = (
     "CREATE TABLE IF NOT EXISTS lineage_spans (maker_from integer NOT NULL,"
     " maker_to integer NOT NULL, made_from integer NOT NULL, made_to integer NOT NULL)",
     "CREATE INDEX IF NOT EXISTS lineage_spans_makers ON lineage_spans"
-    " USING gist (int4range(maker_from, maker_to, '[]'))",
+    " USING spgist (int4range(maker_from, maker_to, '[]'))",
     "CREATE INDEX IF NOT EXISTS lineage_spans_made ON lineage_spans"
-    " USING gist (int4range(made_from, made_to, '[]'))",
+    " USING spgist (int4range(made_from, made_to, '[]'))",
     "CREATE OR REPLACE FUNCTION lineage_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " INSERT INTO lineage_pending SELECT source, target FROM added ON CONFLICT DO NOTHING;"
     " RETURN NULL; END $$",
