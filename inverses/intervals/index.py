@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from inverses.intervals.blocks import unpacked
 from inverses.intervals.encode import encode
-from inverses.intervals.queries import Nodes, Packed, Queries
+from inverses.intervals.queries import Nodes, Queries
 from inverses.intervals.store import Edge, Store, explained, tidy
-from inverses.intervals.tables import nodes, pending, prepare
+from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
+
+NODE = bindparam("node", type_=NUMBER)
 
 MANY = 10_000
 """After as many new rows the database is asked to tidy up."""
@@ -33,14 +35,20 @@ class Index:
         prepare(engine)
         self.engine = engine
         self._queries = Queries(engine.dialect.name)
+        self._ancestors = self._queries.packed_ancestors(NODE)
+        self._descendants = self._queries.packed_descendants(NODE)
+        self._above = self._queries.count_ancestors(NODE)
+        self._below = self._queries.count_descendants(NODE)
 
     def ancestors(self, node: int) -> list[int]:
         """All that a node was made from, in order of number."""
-        return self._listed(node, self._queries.packed_ancestors(node))
+        with self._asking(node) as connection:
+            return unpacked(connection.execute(self._ancestors, {"node": node}))
 
     def descendants(self, node: int) -> list[int]:
         """All that was made from a node, in order of number."""
-        return self._listed(node, self._queries.packed_descendants(node))
+        with self._asking(node) as connection:
+            return unpacked(connection.execute(self._descendants, {"node": node}))
 
     def ancestors_of(self, *nodes: int) -> Nodes:
         """The ancestors as a query, to be joined, filtered or counted without listing them."""
@@ -60,12 +68,12 @@ class Index:
     def count_ancestors(self, node: int) -> int:
         """How many ancestors a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._queries.count_ancestors(node)) or 0
+            return connection.scalar(self._above, {"node": node}) or 0
 
     def count_descendants(self, node: int) -> int:
         """How many descendants a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._queries.count_descendants(node)) or 0
+            return connection.scalar(self._below, {"node": node}) or 0
 
     def explain(self) -> dict[str, Any]:
         """How everything is encoded: rows by way, and for the largest parts why it was that way."""
@@ -88,10 +96,6 @@ class Index:
             store.wait()
             store.taken()
             _rebuild(store)
-
-    def _listed(self, node: int, found: Packed) -> list[int]:
-        with self._asking(node) as connection:
-            return unpacked(connection.execute(found))
 
     @contextmanager
     def _asking(self, *asked: int) -> Iterator[Connection]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, Select, Table, and_, delete, func, se
 
 from inverses.intervals.blocks import packed
 from inverses.intervals.encode import Labels
-from inverses.intervals.queries import MADE, Queries
+from inverses.intervals.queries import Queries
 from inverses.intervals.ranges import NONE, Ranges, ranges, united
 from inverses.intervals.tables import (
     POSTGRESQL,
@@ -72,16 +72,10 @@ class Store:
         """The places of each node and of all its ancestors."""
         asked = list(nodes)
         found: dict[int, list[tuple[int, int]]] = {node: [] for node in asked}
-        for query, of in (_itself(), self._across(), _inside()):
+        for query, of in (_itself(), _across(), _inside()):
             for node, first, last in self._about(query, of, asked):
                 found[node].append((first, last))
         return {node: united([NONE, ranges(each)]) for node, each in found.items()}
-
-    def _across(self) -> tuple[Select[Any], Any]:
-        over = self.queries.over(MADE, places.c.made)
-        return select(places.c.node, spans.c.maker_from, spans.c.maker_to).where(
-            over
-        ), places.c.node
 
     def _about(self, query: Select[Any], of: Any, nodes: Iterable[int]) -> Iterator[Sequence[Any]]:
         asked = list(nodes)
@@ -98,7 +92,8 @@ class Store:
         self._fill(places, [each.row() for each in labels.places])
         self._fill(blocks, list(packed(labels.places)))
         self._fill(nested, labels.nested)
-        self._fill(spans, labels.spans)
+        part = {each.made: each.part for each in labels.places}
+        self._fill(spans, [(part[span[2]], *span) for span in labels.spans])
         self._fill(parts, [astuple(each) for each in labels.parts])
 
     def _fill(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -119,6 +114,15 @@ class Store:
 
 def _itself() -> tuple[Select[Any], Any]:
     return select(places.c.node, places.c.maker, places.c.maker), places.c.node
+
+
+def _across() -> tuple[Select[Any], Any]:
+    above = select(places.c.node, spans.c.maker_from, spans.c.maker_to).where(
+        spans.c.part == places.c.part,
+        spans.c.made_from <= places.c.made,
+        spans.c.made_to >= places.c.made,
+    )
+    return above, places.c.node
 
 
 def _inside() -> tuple[Select[Any], Any]:

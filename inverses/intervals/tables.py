@@ -86,6 +86,7 @@ blocks = Table(
 spans = Table(
     "lineage_spans",
     MetaData(),
+    Column("part", Integer, nullable=False),
     Column("maker_from", Integer, nullable=False),
     Column("maker_to", Integer, nullable=False),
     Column("made_from", Integer, nullable=False),
@@ -94,17 +95,16 @@ spans = Table(
 
 ON_SQLITE = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS lineage_spans"
-    " USING rtree_i32(id, maker_from, maker_to, made_from, made_to)",
+    " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part)",
     "CREATE TRIGGER IF NOT EXISTS lineage_noted AFTER INSERT ON edges BEGIN"
     " INSERT OR IGNORE INTO lineage_pending VALUES (new.source, new.target); END",
 )
 ON_POSTGRESQL = (
-    "CREATE TABLE IF NOT EXISTS lineage_spans (maker_from integer NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS lineage_spans (part integer NOT NULL, maker_from integer NOT NULL,"
     " maker_to integer NOT NULL, made_from integer NOT NULL, made_to integer NOT NULL)",
     "CREATE INDEX IF NOT EXISTS lineage_spans_makers ON lineage_spans"
-    " USING spgist (int4range(maker_from, maker_to, '[]'))",
-    "CREATE INDEX IF NOT EXISTS lineage_spans_made ON lineage_spans"
-    " USING spgist (int4range(made_from, made_to, '[]'))",
+    " USING gist (int4range(maker_from, maker_to, '[]'))",
+    "CREATE INDEX IF NOT EXISTS lineage_spans_made ON lineage_spans (part, made_from)",
     "CREATE OR REPLACE FUNCTION lineage_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " INSERT INTO lineage_pending SELECT source, target FROM added ON CONFLICT DO NOTHING;"
     " RETURN NULL; END $$",
