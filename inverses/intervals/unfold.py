@@ -15,7 +15,7 @@ Row = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What is copied as one: a node, or a piece behind a single entry and a single exit."""
+    """What is copied as one: a node, some twins, or a piece behind a single entry and exit."""
 
     members: int
     orders: Orders
@@ -76,12 +76,21 @@ def unfolded(whole: Apart, members: int, most: int) -> Orders | None:
 
 
 def _blocks(whole: Apart, members: int) -> list[Block]:
-    """Pieces behind a single door, and every other node by itself; none before what is above it."""
+    """Pieces behind a single door, twins, and single nodes; none before what is above it."""
     found = [Block(*each) for each in behind_doors(whole, members)]
+    left = members
     for block in found:
-        members &= ~block.members
-    single = [Block(1 << n, ([n], [n])) for n in bits(members)]
-    return sorted(found + single, key=lambda block: block.entry)
+        left &= ~block.members
+    return sorted(found + _twins(whole, members, left), key=lambda block: block.entry)
+
+
+def _twins(whole: Apart, members: int, left: int) -> list[Block]:
+    """Those that are left, together where nothing among the members tells them apart."""
+    above, below = whole.poset.above, whole.poset.below
+    alike: dict[tuple[int, int], list[int]] = {}
+    for n in bits(left):
+        alike.setdefault((above[n] & members, below[n] & members), []).append(n)
+    return [Block(sum(1 << n for n in each), (each, each[::-1])) for each in alike.values()]
 
 
 def _arrows(whole: Apart, blocks: Sequence[Block]) -> list[list[int]]:

@@ -68,32 +68,37 @@ def test_answers_are_right_while_the_graph_grows(kind: str, catalog: Catalog) ->
     grow_and_ask(catalog, rng, shuffled(rng, KINDS[kind](rng, rng.randint(30, 100))))
 
 
+def _third(graph: Graph, piece: int) -> list[int]:
+    cuts = [len(graph) * n // 3 for n in range(4)]
+    return sorted(graph)[cuts[piece] : cuts[piece + 1]]
+
+
+def check_many_graphs(catalog: Catalog, seed: int, times: int) -> None:
+    """Graphs come twenty at a time into one catalog, each in three pieces, and stay apart."""
+    rng, base = Random(seed), 0
+    index = Index(catalog.engine)
+    for turn in range(0, times, 20):
+        batch = []
+        for kind in (list(KINDS)[(turn + n) % len(KINDS)] for n in range(20)):
+            plain = KINDS[kind](rng, rng.randint(5, 100))
+            batch.append({n + base: [p + base for p in above] for n, above in plain.items()})
+            base += len(plain)
+        for piece in range(3):
+            catalog.add({n: g[n] for g in batch for n in _third(g, piece)})
+            index.catch_up()
+        for graph in batch:
+            assert_answers(index, drawn(graph), rng.sample(list(graph), 2))
+
+
 @pytest.mark.night
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(10))
-def test_answers_are_right_on_ten_thousand_graphs_side_by_side(seed: int, catalog: Catalog) -> None:
-    """Graphs come one after another into one catalog, each in pieces, and stay apart."""
-    rng, base = Random(seed), 0
-    index = Index(catalog.engine)
-    for turn in range(500):
-        kind = list(KINDS)[turn % len(KINDS)]
-        drawn_one = KINDS[kind](rng, rng.randint(5, 100))
-        graph = {n + base: [p + base for p in above] for n, above in drawn_one.items()}
-        base += len(graph)
-        for piece in pieces(rng, graph):
-            catalog.add(piece)
-            index.catch_up()
-        assert_answers(index, drawn(graph), rng.sample(list(graph), 5))
+def test_answers_are_right_on_ten_thousand_graphs(seed: int, catalog: Catalog) -> None:
+    check_many_graphs(catalog, seed, 1000)
 
 
 def test_many_graphs_in_one_catalog_stay_apart(catalog: Catalog) -> None:
-    rng, base = Random(9), 0
-    index = Index(catalog.engine)
-    for kind in list(KINDS) * 2:
-        graph = {n + base: [p + base for p in a] for n, a in KINDS[kind](rng, 40).items()}
-        base += len(graph)
-        catalog.add(graph)
-        assert_answers(index, drawn(graph), rng.sample(list(graph), 4))
+    check_many_graphs(catalog, seed=99, times=20)
 
 
 def test_an_append_leaves_every_label_as_it_is(catalog: Catalog) -> None:
