@@ -80,7 +80,7 @@ def grid(rng: Random, nodes: int) -> Graph:
 
 def grown_grid(rng: Random, nodes: int) -> Graph:
     """A crown of six, all of which goes into the first node of a grid."""
-    rest = {n + 6: [p + 6 for p in above] for n, above in grid(rng, nodes - 6).items()}
+    rest = {n + 6: [p + 6 for p in above] for n, above in grid(rng, max(4, nodes - 6)).items()}
     return {**crown(rng, 6), **rest, 6: [3, 4, 5]}
 
 

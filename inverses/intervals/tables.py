@@ -21,6 +21,7 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from pipelines.errors import Refused
 
@@ -122,7 +123,10 @@ def prepare(engine: Engine) -> None:
     with engine.begin() as connection:
         if engine.dialect.name == POSTGRESQL:
             connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
-        labels.create_all(connection)
+        for each in labels.sorted_tables:
+            connection.execute(CreateTable(each, if_not_exists=True))
+            for index in each.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
         for statement in ON_POSTGRESQL if engine.dialect.name == POSTGRESQL else ON_SQLITE:
             connection.exec_driver_sql(statement)
         _begin(connection)
