@@ -9,6 +9,9 @@ from inverses.intervals.order import Orders, two_orders
 from inverses.intervals.parts import Apart, behind_doors, joined, nested
 from inverses.intervals.poset import Poset, bits
 
+LARGEST = 300
+"""A piece of more nodes that cannot be taken apart is left to a cover."""
+
 Arrows = Sequence[Sequence[int]]
 Row = tuple[int, int, int]
 
@@ -43,6 +46,8 @@ def nest(poset: Poset, most: int) -> list[Row] | None:
 
 
 def _ordered(whole: Apart, piece: int, most: int) -> Orders | None:
+    if piece.bit_count() > LARGEST:
+        return None
     return two_orders(whole.poset, piece, whole.apart) or unfolded(whole, piece, most)
 
 

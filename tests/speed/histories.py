@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -49,6 +50,7 @@ class Large:
     runs: int
     turns: int
     rebuilds: int
+    warm: int = 2
 
 
 FULL, QUICK = Large(1000, 15, 3), Large(60, 3, 1)
@@ -79,7 +81,7 @@ class Asked:
             lambda _: ours(next(mine)),
             lambda _: peer(next(theirs)),
             self.large.turns,
-            2,
+            self.large.warm,
             self.folder,
         )
 
@@ -146,12 +148,15 @@ def append_row(asked: Asked, more: Graph) -> Row:
         asked.index.catch_up()
 
     turns = asked.large.rebuilds
-    took = side_by_side(append, lambda _: asked.index.rebuild(), turns, 1, asked.folder)
+    took = side_by_side(append, lambda _: asked.index.rebuild(), turns, 0, asked.folder)
     return Row(f"append of {SIZE} datasets to a rebuild, {asked.name}", APPENDED, took)
 
 
 def duckdb_rows(asked: Asked) -> Iterator[Row]:
     """DuckDB: the same labels and the same query, beside its own recursive query."""
+    if not find_spec("duckdb"):
+        yield Row("ancestors, DuckDB", LISTED, None, missing="not installed")
+        return
     import duckdb
 
     with duckdb.connect() as base:
@@ -203,6 +208,9 @@ def _copy(asked: Asked, base: Any) -> None:
 
 def search_row(asked: Asked) -> Row:
     """In memory: a breadth-first search by scipy, and a tree cover asked for every node."""
+    name = f"ancestors, {asked.name} to scipy's search in memory"
+    if not find_spec("scipy"):
+        return Row(name, SEARCHED, None, missing="not installed")
     import numpy as np
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -216,20 +224,18 @@ def search_row(asked: Asked) -> Row:
         return sorted(found[1:].tolist())
 
     measured = asked.compared(asked.index.ancestors, searched)
-    name = f"ancestors, {asked.name} to scipy's search in memory"
     return Row(name, SEARCHED, measured, notes=tuple(_beside_a_cover(asked, arrows[:, ::-1])))
 
 
 def _beside_a_cover(asked: Asked, arrows: Any) -> Iterator[str]:
     """What a tree cover in memory takes for the same list, and for a single pair."""
-    import numpy as np
-
-    try:
-        from pyreachability import Graph as Drawn
-        from pyreachability.static import TreeCover
-    except ImportError:
+    if not find_spec("pyreachability"):
         yield "pyreachability is not installed"
         return
+    import numpy as np
+    from pyreachability import Graph as Drawn
+    from pyreachability.static import TreeCover
+
     cover = TreeCover()
     cover.build(Drawn.from_edges(arrows[:, 0], arrows[:, 1], len(asked.graph)))
     every = np.arange(len(asked.graph), dtype=np.int32)
@@ -258,7 +264,7 @@ def _edges(graph: Graph) -> int:
 
 def grown(large: Large) -> tuple[Graph, Graph]:
     """A history, and the runs that are appended to it later."""
-    later = large.rebuilds + 1
+    later = large.rebuilds
     whole = history(Random(1), large.runs + later, SIZE)
     at = large.runs * SIZE
     before = {n: above for n, above in whole.items() if n < at}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.speed.approaches import APPROACHES, Kept
@@ -18,6 +19,8 @@ ALONG = {"random": "nodes", "Montage": "inputs", "EMAN": "iterations", "fMRI": "
 
 def plot(every: Sequence[Kept], folder: Path) -> list[Path]:
     """A file for each kind of graph: rows, preparation and query time of every approach."""
+    if not find_spec("matplotlib"):
+        return []
     folder.mkdir(parents=True, exist_ok=True)
     kinds = list(dict.fromkeys(kept.name for kept in every))
     return [_drawn(kind, [k for k in every if k.name == kind], folder) for kind in kinds]
