@@ -90,7 +90,7 @@ class Store:
     def add(self, labels: Labels) -> None:
         """Store labels beside those that are there."""
         self._fill(places, [each.row() for each in labels.places])
-        self._fill(blocks, list(packed(labels.places)))
+        self._fill(blocks, list(packed(labels.places)) if labels.places else [])
         self._fill(nested, labels.nested)
         part = {each.made: each.part for each in labels.places}
         self._fill(spans, [(part[span[2]], *span) for span in labels.spans])

@@ -25,6 +25,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from pipelines.errors import Refused
 
+FORMAT = 1
 POSTGRESQL = "postgresql"
 LOCK = 5_148_520_713
 """Whoever makes the tables in PostgreSQL holds this lock meanwhile."""
@@ -39,7 +40,7 @@ labels = MetaData()
 state = Table(
     "lineage_state",
     labels,
-    Column("id", Integer, primary_key=True),
+    Column("format", Integer, primary_key=True, autoincrement=False),
     Column("turn", NUMBER, nullable=False),
 )
 pending = Table(
@@ -136,7 +137,13 @@ def _is_ready(engine: Engine) -> bool:
     if not inspect(engine).has_table(state.name):
         return False
     with engine.connect() as connection:
-        return connection.execute(select(state.c.turn)).first() is not None
+        found = connection.scalar(select(state.c.format))
+    if found not in (None, FORMAT):
+        raise Refused(
+            f"the lineage index has format {found}, this Whence knows format {FORMAT}; "
+            "ask with the version that made it"
+        )
+    return found is not None
 
 
 def _begin(connection: Connection) -> None:
@@ -146,4 +153,4 @@ def _begin(connection: Connection) -> None:
     connection.execute(
         noting(pending).from_select(["source", "target"], before).on_conflict_do_nothing()
     )
-    connection.execute(noting(state).values(id=1, turn=0).on_conflict_do_nothing())
+    connection.execute(noting(state).values(format=FORMAT, turn=0).on_conflict_do_nothing())

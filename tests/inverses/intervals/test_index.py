@@ -202,6 +202,29 @@ def test_a_database_without_edges_is_refused() -> None:
         Index(create_engine("sqlite://"))
 
 
+def test_an_index_of_another_format_is_refused(catalog: Catalog) -> None:
+    Index(catalog.engine)
+    with catalog.engine.begin() as connection:
+        connection.execute(text("UPDATE lineage_state SET format = 7"))
+    with pytest.raises(Refused, match="has format 7, this Whence knows format 1"):
+        Index(catalog.engine)
+
+
+def test_a_rebuild_packs_labels_and_changes_no_answer(catalog: Catalog) -> None:
+    index = Index(catalog.engine)
+    index.rebuild()
+    graph = history(Random(7), 20, 20)
+    for run in range(20):
+        catalog.add({n: graph[n] for n in range(20 * run, 20 * run + 20)})
+        index.catch_up()
+    before = index.explain()
+    index.rebuild()
+    after = index.explain()
+    assert after["rows"] < before["rows"]
+    assert after["nodes"] == before["nodes"]
+    assert_answers(index, drawn(graph), [0, 5, 137, 290, 399])
+
+
 def test_edges_and_labels_are_there_together_or_not_at_all(catalog: Catalog) -> None:
     index = Index(catalog.engine)
     with pytest.raises(ZeroDivisionError), catalog.engine.begin() as connection:
@@ -222,8 +245,10 @@ def test_the_index_explains_how_it_encoded_what(catalog: Catalog) -> None:
 
 
 def test_the_range_query_is_served_by_an_index(catalog: Catalog) -> None:
-    catalog.add(history(Random(5), 30))
+    graph = history(Random(5), 30)
+    catalog.add(graph)
     index = Index(catalog.engine)
+    assert_answers(index, drawn(graph), [0, 99, 1234, 2999])
     query = str(
         index.ancestors_of(2999).compile(catalog.engine, compile_kwargs={"literal_binds": True})
     )
