@@ -97,13 +97,12 @@ def _best_end(ahead: Sequence[int], parents: Parents, leading: Mapping[int, int]
     if len(ahead) < MOST:
         return len(ahead)
     here: set[int] = set()
-    loose, best = 0, (len(leading) * 1000, 0)
+    loose, ends = 0, []
     for count, node in enumerate(ahead, 1):
         loose += leading.get(node, 0) - sum(p in here for p in parents[node])
         here.add(node)
-        if count >= LEAST:
-            best = min(best, (loose, -count))
-    return -best[1]
+        ends.append((loose, -count))
+    return -min(ends[LEAST - 1 :])[1]
 
 
 def crossing(pieces: Sequence[Sequence[int]], parents: Parents) -> int:

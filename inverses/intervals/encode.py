@@ -217,7 +217,7 @@ def dearest(covered: int, nodes: int) -> int:
 def _part(number: int, nodes: int, rows: list[Row] | None, covered: int, across: int) -> Part:
     """What was done about a part, and what else would have been."""
     if rows is None:
-        instead = "one interval for each node" if covered < nodes else "nested intervals can be"
+        instead = "one interval for each node" if covered < nodes else "intervals can be nested in"
         why = f"{covered} spans are fewer than {instead}"
         return Part(number, COVERED, nodes, covered, across, why)
     if len(rows) == nodes:
