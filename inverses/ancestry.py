@@ -8,8 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from inverses.intervals.index import Index
 from inverses.meant import meant
-from inverses.recursive import Recursive as Index
 from pipelines.catalog import edges, nodes, params
 from pipelines.datasets import Key
 from pipelines.history import History

@@ -62,7 +62,7 @@ def test_a_run_is_remembered_with_all_there_is_to_say(here: Workspace) -> None:
     stored = rows(history)
     assert {(p.name, p.value) for p in stored["params"]} == {("margin", "1000"), ("on", "true")}
     datasets = [n for n in stored["nodes"] if n.kind == "dataset"]
-    assert all(len(n.fingerprint) == 64 for n in datasets)
+    assert all(len(n.fingerprint) == 32 for n in datasets)
 
 
 def test_arrows_lead_from_lower_numbers_to_higher(here: Workspace) -> None:
