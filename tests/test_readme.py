@@ -82,3 +82,15 @@ def test_the_example_pipeline_is_one(tmp_path: Path) -> None:
 
     names = [name for name, _ in Pipeline.from_text(block("yaml")).in_order()]
     assert names == ["minima", "tracks"]
+
+
+@pytest.mark.night
+def test_parts_are_made_proved_and_followed_as_the_readme_says(
+    demo: Workspace, folder: Path
+) -> None:
+    field = demo.dataset("agcm").path
+    (folder / "my-cyclones.yaml").write_text(block("yaml").replace("era5-msl.nc", field))
+    done = shell(f"whence run my-cyclones.yaml -w work\n{block('sh', 'parts')}", folder)
+    assert done.returncode == 0, done.stderr
+    assert "proved: run again on this alone" in done.stdout
+    assert "had a part in:\n  minima: " in done.stdout
