@@ -116,7 +116,9 @@ def _violations(registry: Registry, sample: Sample) -> Iterator[tuple[str, str, 
         return
     for port, source in sample.inputs.items():
         influences = _Influences(sample, port, made)
-        for stated, attribute, hop in inversions(registry, sample.box, port, made, source):
+        for stated, attribute, hop in inversions(
+            registry, sample.box, port, made, source, sample.inputs
+        ):
             few = _few(at)
             found = found_by(hop, few)
             yield from _promises(stated, attribute, hop, few, found, influences)

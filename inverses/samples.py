@@ -57,24 +57,27 @@ class Sample:
 
 @st.composite
 def samples(draw: st.DrawFn, kind: type[Box]) -> Sample:
-    """A box with some of its example parameters, over small inputs."""
+    """A box with some of its example parameters, over small inputs; its arrays share a grid."""
     box = kind.from_params(draw(st.sampled_from(kind.examples)))
-    return Sample(box, {port.name: draw(inputs_for(port)) for port in box.takes})
+    sizes = tuple(draw(st.integers(1, n)) for n in SIZES)
+    circular = draw(st.booleans())
+    found = {port.name: draw(inputs_for(port, sizes, circular)) for port in box.takes}
+    return Sample(box, found)
 
 
-def inputs_for(port: Port) -> st.SearchStrategy[Table | Array]:
+def inputs_for(
+    port: Port, sizes: tuple[int, ...], circular: bool
+) -> st.SearchStrategy[Table | Array]:
     """Datasets that fit a port."""
     if port.kind == "array":
-        return small_arrays(port)
+        return small_arrays(port, sizes, circular)
     return small_places(port) if Location in port.needs else small_tables(port)
 
 
 @st.composite
-def small_arrays(draw: st.DrawFn, port: Port) -> Array:
+def small_arrays(draw: st.DrawFn, port: Port, sizes: tuple[int, ...], circular: bool) -> Array:
     """A few steps of a coarse field, on a circle or not, cut anyhow."""
-    sizes = tuple(draw(st.integers(1, n)) for n in SIZES)
     types = AIR if Pressure in port.needs else {"a": Quantity, "b": Quantity}
-    circular = draw(st.booleans())
     coordinates = {
         "time": START.astype("datetime64[ns]") + np.arange(sizes[0]) * np.timedelta64(6, "h"),
         "lat": np.linspace(60, -60, sizes[1]) if sizes[1] > 1 else np.array([0.0]),

@@ -18,8 +18,7 @@ from pipelines.datasets import Array, Attribute, Dataset, Quantity, Time
 from pipelines.errors import Refused, unknown
 from pipelines.steps import Reals, Whole, averaged, chosen, like, precision, steps, variables
 
-ASIDE = ((0, 1), (1, 0))
-ACROSS = ((1, 1), (1, -1))
+WAYS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}  # each there and back
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,8 @@ class Label(ArrayBox):
     name: ClassVar = "label"
     takes: ClassVar = (Port("field", "array"),)
     contributed: ClassVar = (
-        "All cells of the region that the cell is of; the cell alone where it is of none."
+        "All cells of the region that the cell is of, and those next to them, at which it ends; "
+        "the cell alone where it is of none."
     )
     influence: ClassVar = STATED
     flat: ClassVar = True
@@ -104,8 +104,7 @@ def numbered(within: NDArray[np.bool_], neighbours: int, wraps: bool) -> Whole:
     >>> numbered(np.array([[1, 0, 1], [1, 0, 1]], bool), 8, wraps=False).tolist()
     [[1, 0, 3], [1, 0, 3]]
     """
-    ways = ASIDE if neighbours == 4 else ASIDE + ACROSS
-    ends = np.concatenate([_joined(within, *way, wraps) for way in ways], axis=1)
+    ends = np.concatenate([_joined(within, *way, wraps) for way in WAYS[neighbours]], axis=1)
     graph = coo_array((np.ones(ends.shape[1], bool), tuple(ends)), (within.size, within.size))
     _, region = connected_components(graph, directed=False)
     _, first, which = np.unique(region, return_index=True, return_inverse=True)
@@ -121,6 +120,20 @@ def _joined(within: NDArray[np.bool_], down: int, right: int, wraps: bool) -> Wh
     y, x, below, beside = y[there], x[there], below[there], beside[there] % columns
     both = within[below, beside]
     return np.array([(y * columns + x)[both], (below * columns + beside)[both]])
+
+
+def with_edge(region: NDArray[np.bool_], neighbours: int, wraps: bool) -> NDArray[np.bool_]:
+    """A region and the cells next to it.
+
+    >>> with_edge(np.array([[1, 0, 0, 0]], bool), 4, wraps=True).tolist()
+    [[True, True, False, True]]
+    """
+    tall = np.pad(region, ((1, 1), (0, 0)))
+    wide = np.pad(tall, ((0, 0), (1, 1)), mode="wrap" if wraps else "constant")
+    rows, columns = region.shape
+    there = [(0, 0), *WAYS[neighbours], *((-down, -right) for down, right in WAYS[neighbours])]
+    shifted = (wide[1 + a : 1 + a + rows, 1 + b : 1 + b + columns] for a, b in there)
+    return np.asarray(np.any(list(shifted), axis=0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,8 +183,8 @@ class Anomaly(OverTime):
 
     name: ClassVar = "anomaly"
     contributed: ClassVar = (
-        "The cell itself and, unless it is missing, the cells at its place in all steps of its "
-        "month, day of the year or hour."
+        "The cells at the datum's place in all steps of its month, day of the year or hour, its "
+        "own among them."
     )
     examples: ClassVar = tuple({"by": by} for by in CYCLES)
 
