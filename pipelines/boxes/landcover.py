@@ -14,9 +14,10 @@ from scipy.sparse.csgraph import connected_components
 from pipelines.arrays import Ranges, block, coordinate
 from pipelines.boxes.box import REMOVAL, STATED, ArrayBox, Grid, Port, param
 from pipelines.boxes.reduce import Pair, Reducing
-from pipelines.datasets import Array, Attribute, Dataset, Quantity, Time
-from pipelines.errors import Refused, unknown
-from pipelines.steps import Reals, Whole, averaged, chosen, like, precision, steps, variables
+from pipelines.datasets import Array, Attribute, Dataset, Time
+from pipelines.errors import Refused
+from pipelines.grids import one_of, quantity, variable_of, with_variables
+from pipelines.steps import Reals, Whole, averaged, like, precision, steps, variables
 
 WAYS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}  # each there and back
 
@@ -52,24 +53,18 @@ class Label(ArrayBox):
     )
 
     def __post_init__(self) -> None:
-        chosen(self.name, "side", self.side, ("above", "below"))
+        one_of(self.side, ("above", "below"), "side", self.name)
         if self.neighbours not in (4, 8):
             raise Refused(f'box "{self.name}": neighbours is {self.neighbours}; it may be 4 or 8')
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         kept = variables(given["field"])
-        found = {a.name: a for a in kept if a.dims}
-        if self.variable and self.variable not in found:
-            raise unknown("variable", self.variable, found, f'for box "{self.name}"')
-        dims = next(iter(found.values())).dims
-        return (
-            *(a for a in kept if not a.dims),
-            Attribute("label", Quantity, ("label",), None, dims),
-        )
+        dims = variable_of(kept, self.variable, self.name).dims
+        return with_variables(kept, [quantity("label", "", dims)])
 
     def of(self, array: Dataset) -> str:
         """The variable whose cells are labelled."""
-        return self.variable or next(a.name for a in array.attributes if a.dims)
+        return variable_of(array.attributes, self.variable, self.name).name
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         return (self.of(source),)
@@ -152,7 +147,7 @@ class Composite(Reducing):
     examples: ClassVar = ({"how": "first"}, {"how": "latest"})
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("first", "latest"))
+        one_of(self.how, ("first", "latest"), "how", self.name)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -192,7 +187,7 @@ class Mosaic(ArrayBox):
     examples: ClassVar = tuple({"how": how} for how in ("first", "latest", "max", "mean"))
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("first", "latest", "max", "mean"))
+        one_of(self.how, ("first", "latest", "max", "mean"), "how", self.name)
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         first, *others = (given[p.name] for p in self.takes)

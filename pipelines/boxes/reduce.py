@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges, coordinate
 from pipelines.boxes.box import CHANGE, REMOVAL, ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset, Quantity
-from pipelines.naming import AXES
+from pipelines.grids import AXES, one_of
 from pipelines.steps import (
     Reals,
     averaged,
-    chosen,
     like,
     listed,
     middle,
@@ -47,7 +46,7 @@ class Reducing(ArrayBox):
     @property
     def dims(self) -> tuple[str, ...]:
         """The dimensions that are drawn together."""
-        return listed(self.name, "over", self.over, AXES)
+        return listed(self.name, "over", self.over, tuple(AXES))
 
     @abstractmethod
     def of_step(self, cells: Reals, start: int) -> Pair:
@@ -126,8 +125,8 @@ class Reduce(Reducing):
     examples: ClassVar = tuple({"over": o, "how": h} for o in EXAMPLES for h in ("mean", "sum"))
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("mean", "sum"))
-        listed(self.name, "over", self.over, AXES)
+        one_of(self.how, ("mean", "sum"), "how", self.name)
+        listed(self.name, "over", self.over, tuple(AXES))
 
     def of_step(self, cells: Reals, start: int) -> Pair:
         there = ~np.isnan(cells)
@@ -165,8 +164,8 @@ class ReduceExtreme(Reducing):
     )
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("max", "min", "argmax", "argmin"))
-        listed(self.name, "over", self.over, AXES)
+        one_of(self.how, ("max", "min", "argmax", "argmin"), "how", self.name)
+        listed(self.name, "over", self.over, tuple(AXES))
 
     @property
     def sign(self) -> int:
