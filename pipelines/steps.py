@@ -77,15 +77,15 @@ def variables(given: Iterable[Attribute]) -> tuple[Attribute, ...]:
     return tuple(a for a in given if a.type == Time or a.dims)
 
 
-def listed(box: str, parameter: str, value: str, known: Sequence[str]) -> tuple[str, ...]:
+def listed(box: str, what: str, value: str, known: Sequence[str]) -> tuple[str, ...]:
     """The different words in a comma-separated parameter, each checked.
 
-    >>> listed("reduce", "over", "lat, lon", ["time", "lat", "lon"])
+    >>> listed("reduce", "dimension", "lat, lon", ["time", "lat", "lon"])
     ('lat', 'lon')
     """
     words = tuple(dict.fromkeys(names_in(value)))
     if not words:
-        raise Refused(f'box "{box}": {parameter} names none of {", ".join(known)}; name one')
+        raise Refused(f'box "{box}" needs a {what}; name some of {", ".join(known)}')
     for word in words:
-        one_of(word, known, parameter, box)
+        one_of(word, known, what, box)
     return words

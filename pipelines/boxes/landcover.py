@@ -147,7 +147,7 @@ class Composite(Reducing):
     examples: ClassVar = ({"how": "first"}, {"how": "latest"})
 
     def __post_init__(self) -> None:
-        one_of(self.how, ("first", "latest"), "how", self.name)
+        one_of(self.how, ("first", "latest"), "way", self.name)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class Mosaic(ArrayBox):
     examples: ClassVar = tuple({"how": how} for how in ("first", "latest", "max", "mean"))
 
     def __post_init__(self) -> None:
-        one_of(self.how, ("first", "latest", "max", "mean"), "how", self.name)
+        one_of(self.how, ("first", "latest", "max", "mean"), "way", self.name)
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         first, *others = (given[p.name] for p in self.takes)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges, coordinate
 from pipelines.boxes.box import CHANGE, REMOVAL, ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset, Quantity
+from pipelines.errors import Refused
 from pipelines.grids import AXES, one_of
 from pipelines.steps import (
     Reals,
@@ -28,6 +29,7 @@ from pipelines.steps import (
 )
 
 Pair = tuple[Reals, Reals]
+EXTREMES = ("max", "min", "argmax", "argmin")
 EXAMPLES = ("time", "lat", "lon", "lat,lon", "time,lon", "time,lat,lon")
 
 
@@ -46,7 +48,7 @@ class Reducing(ArrayBox):
     @property
     def dims(self) -> tuple[str, ...]:
         """The dimensions that are drawn together."""
-        return listed(self.name, "over", self.over, tuple(AXES))
+        return listed(self.name, "dimension", self.over, tuple(AXES))
 
     @abstractmethod
     def of_step(self, cells: Reals, start: int) -> Pair:
@@ -125,8 +127,10 @@ class Reduce(Reducing):
     examples: ClassVar = tuple({"over": o, "how": h} for o in EXAMPLES for h in ("mean", "sum"))
 
     def __post_init__(self) -> None:
-        one_of(self.how, ("mean", "sum"), "how", self.name)
-        listed(self.name, "over", self.over, tuple(AXES))
+        if self.how in EXTREMES:
+            raise Refused(f'box "{self.name}": for {self.how} take the box "reduce_extreme"')
+        one_of(self.how, ("mean", "sum"), "way", self.name)
+        listed(self.name, "dimension", self.over, tuple(AXES))
 
     def of_step(self, cells: Reals, start: int) -> Pair:
         there = ~np.isnan(cells)
@@ -159,13 +163,11 @@ class ReduceExtreme(Reducing):
         "where all are missing."
     )
     influence: ClassVar = REMOVAL
-    examples: ClassVar = tuple(
-        {"over": o, "how": h} for o in EXAMPLES for h in ("max", "min", "argmax", "argmin")
-    )
+    examples: ClassVar = tuple({"over": o, "how": h} for o in EXAMPLES for h in EXTREMES)
 
     def __post_init__(self) -> None:
-        one_of(self.how, ("max", "min", "argmax", "argmin"), "how", self.name)
-        listed(self.name, "over", self.over, tuple(AXES))
+        one_of(self.how, EXTREMES, "way", self.name)
+        listed(self.name, "dimension", self.over, tuple(AXES))
 
     @property
     def sign(self) -> int:

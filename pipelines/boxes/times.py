@@ -68,7 +68,7 @@ class RollingMean(OverTime):
     )
 
     def __post_init__(self) -> None:
-        one_of(self.align, ("centred", "trailing"), "align", self.name)
+        one_of(self.align, ("centred", "trailing"), "alignment", self.name)
         if self.align == "centred" and self.window % 2 == 0:
             raise Refused(
                 f'box "{self.name}": window is {self.window}; a centred one has an odd number of '
@@ -119,7 +119,7 @@ class ResampleMean(OverTime):
     examples: ClassVar = ({"every": 2}, {"every": 3}, {"every": 1}, {"by": "day"})
 
     def __post_init__(self) -> None:
-        one_of(self.by, STRETCHES, "by", self.name)
+        one_of(self.by, STRETCHES, "stretch", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The stretches of an array."""
@@ -154,7 +154,7 @@ class Climatology(OverTime):
     examples: ClassVar = tuple({"by": by} for by in CYCLES)
 
     def __post_init__(self) -> None:
-        one_of(self.by, CYCLES, "by", self.name)
+        one_of(self.by, CYCLES, "cycle", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The months, days or hours of an array."""
@@ -190,7 +190,7 @@ class Anomaly(OverTime):
     examples: ClassVar = tuple({"by": by} for by in CYCLES)
 
     def __post_init__(self) -> None:
-        one_of(self.by, CYCLES, "by", self.name)
+        one_of(self.by, CYCLES, "cycle", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The months, days or hours of an array."""

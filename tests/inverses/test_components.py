@@ -14,7 +14,9 @@ from pyspark.sql import SparkSession
 
 from inverses.guarantees import COMPLETE, EXACT
 from pipelines.boxes.components import PrincipalComponents
+from pipelines.contents import held_array
 from pipelines.datasets import Array
+from pipelines.errors import TooDear
 from pipelines.filters import Filter
 from tests.files import pressures
 from tests.inverses import wrong
@@ -107,3 +109,10 @@ def test_components_are_traced_to_the_whole_field_on_spark(
     assert cells(answer, "world") == set(np.ndindex(field.shape))
     assert answer.guarantee("world") == frozenset({COMPLETE})
     assert proves_itself(answer)
+
+
+def test_a_field_that_cannot_be_held_is_refused_before_it_is_read() -> None:
+    places = {"time": np.arange(10_000), "lat": np.arange(721), "lon": np.arange(1440)}
+    huge = held_array("era", (), places, {})
+    with pytest.raises(TooDear, match=r'77\.4 GiB of "era", over the limit of 2; coarsen'):
+        PrincipalComponents().grid({"field": huge})

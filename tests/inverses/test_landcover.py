@@ -286,8 +286,8 @@ def test_a_region_of_a_mosaic_is_traced_to_the_rasters_it_was_laid_of_on_spark(
     [
         (Label, {"neighbours": 6}, "neighbours is 6; it may be 4 or 8"),
         (Label, {"side": "abvoe"}, 'did you mean "above"'),
-        (Composite, {"how": "last"}, 'no how "last" for box "composite"'),
-        (Mosaic, {"how": "median"}, 'no how "median" for box "mosaic"'),
+        (Composite, {"how": "last"}, 'no way "last" for box "composite"'),
+        (Mosaic, {"how": "median"}, 'no way "median" for box "mosaic"'),
     ],
 )
 def test_what_cannot_be_composed_is_refused(kind: Any, given: Any, saying: str) -> None:

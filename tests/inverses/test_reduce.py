@@ -178,10 +178,11 @@ LATS, LONS = np.array([45.0, 0.0, -45.0]), np.arange(4) * 90.0
 @pytest.mark.parametrize(
     ("kind", "given", "saying"),
     [
-        (Reduce, {"over": "tme"}, 'no over "tme" for box "reduce"; did you mean "time"'),
-        (Reduce, {"over": " , "}, "over names none of time, lat, lon"),
-        (Reduce, {"how": "max"}, 'no how "max" for box "reduce"'),
-        (ReduceExtreme, {"how": "median"}, 'no how "median"'),
+        (Reduce, {"over": "tme"}, 'no dimension "tme" for box "reduce"; did you mean "time"'),
+        (Reduce, {"over": " , "}, '"reduce" needs a dimension; name some of time, lat, lon'),
+        (Reduce, {"how": "mode"}, 'no way "mode" for box "reduce"'),
+        (Reduce, {"how": "max"}, 'for max take the box "reduce_extreme"'),
+        (ReduceExtreme, {"how": "median"}, 'no way "median"'),
     ],
 )
 def test_what_cannot_be_reduced_is_refused(kind: Any, given: Any, saying: str) -> None:

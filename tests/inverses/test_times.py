@@ -216,9 +216,9 @@ def test_a_stretch_bears_the_mean_of_its_times() -> None:
     ("kind", "given", "saying"),
     [
         (RollingMean, {"window": 4}, "a centred one has an odd number of steps"),
-        (RollingMean, {"align": "left"}, 'no align "left"'),
+        (RollingMean, {"align": "left"}, 'no alignment "left"'),
         (ResampleMean, {"by": "dya"}, 'did you mean "day"'),
-        (Climatology, {"by": "year"}, 'no by "year" for box "climatology"'),
+        (Climatology, {"by": "year"}, 'no cycle "year" for box "climatology"'),
         (Anomaly, {"by": "mnth"}, 'did you mean "month"'),
     ],
 )
