@@ -23,7 +23,12 @@ from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
 from pipelines.sharing import rows_of_chunks, rows_together
 
-SHIPPED = ("pipelines.boxes.cyclones", "pipelines.boxes.pointwise", "pipelines.boxes.window")
+SHIPPED = (
+    "pipelines.boxes.cyclones",
+    "pipelines.boxes.pointwise",
+    "pipelines.boxes.regrid",
+    "pipelines.boxes.window",
+)
 MOST = 2**1000  # of what a float may be given as a whole number
 
 
