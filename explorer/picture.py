@@ -74,7 +74,7 @@ class Picture:
         self.lines = ColumnDataSource({"xs": [], "ys": []})
         plot.multi_line("xs", "ys", source=self.lines, color="#222222", line_width=1.2, alpha=0.7)
         self.layers = {name: self._layer(name, look) for name, look in LAYERS.items()}
-        self.points = ColumnDataSource({"x": [], "y": []})
+        self.points = ColumnDataSource({"x": [], "y": []}, name=f"{self.name} points")
         plot.scatter(
             "x", "y", source=self.points, size=8, fill_color="#ffffff", line_color="#222222",
             line_width=1.5,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.guarantees import COMPLETE, NOTHING, Guarantee, Property
+from inverses.evidence import Evidence, Known, known
+from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
 from pipelines.errors import Refused
@@ -23,6 +26,7 @@ ANY, USED = Type("Any"), Type("Used")
 Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
+Inputs = Mapping[str, Table | Array]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -34,7 +38,8 @@ class Registration:
     the input, `level` the level it is found at. Where two attributes share a type, `named` says
     which one is inverted, and a name in `yields` which one is found. An image of `ANY` is every
     attribute; `USED` among what it yields is what the box says the attribute is made of; what
-    yields nothing in particular finds whole rows, or cells of all variables.
+    yields nothing in particular finds whole rows, or cells of all variables. The function of one
+    that differs `per_attribute` is also given the name of the attribute that is asked about.
     """
 
     name: str
@@ -47,6 +52,14 @@ class Registration:
     function: Callable[..., Any]
     port: str | None = None
     named: str | None = None
+    per_attribute: bool = False
+    evidence: Evidence | None = None
+
+    def about(self, attribute: Attribute) -> Self:
+        """This inverse, told which attribute it is to invert if it wants to be."""
+        if not self.per_attribute:
+            return self
+        return replace(self, function=partial(self.function, attribute=attribute.name))
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
@@ -81,15 +94,21 @@ class Verification(Registration):
 
     `needs` is its apply condition. One that decides `at_once` is called for many data together:
     each value in `at` is then an array beside the candidates, whose `owner` tells the data
-    apart. One that is `pointwise` does so too, and decides each candidate by itself.
+    apart. One that is `pointwise` does so too, and decides each candidate by itself. One that
+    looks `beside` decides by the box's other inputs as well: it is given all of them, by port, and
+    which port the candidates are from, in place of the source.
     """
 
     needs: Guarantee = NOTHING
     pointwise: bool = False
     at_once: bool = False
+    beside: bool = False
 
-    def __call__(self, box: Box, at: Row, seen: Seen, source: Dataset) -> Mask:
-        found: Mask = self.function(box, at, seen, source)
+    def __call__(
+        self, box: Box, at: Row, seen: Seen, source: Dataset, port: str, inputs: Inputs
+    ) -> Mask:
+        around = (port, inputs) if self.beside else (source,)
+        found: Mask = self.function(box, at, seen, *around)
         return found
 
 
@@ -103,13 +122,14 @@ def weakly_inverts(
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
+    per_attribute: bool = False,
 ) -> Callable[[Function], Function]:
     """Register `function(box, at, source) -> Filter` as a weak inverse of `box`."""
 
     def register(function: Function) -> Function:
         stated = WeakInverse(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named,
+            function, port, named, per_attribute,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -126,16 +146,22 @@ def verifies(
     needs: Iterable[Property] = (),
     pointwise: bool = False,
     at_once: bool = False,
+    beside: bool = False,
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
+    per_attribute: bool = False,
 ) -> Callable[[Function], Function]:
-    """Register `function(box, at, seen, source) -> mask` as a verification of `box`."""
+    """Register `function(box, at, seen, source) -> mask` as a verification of `box`.
+
+    If it looks beside, it is `function(box, at, seen, port, inputs) -> mask`.
+    """
 
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, frozenset(needs), pointwise, at_once or pointwise,
+            function, port, named, per_attribute, None, frozenset(needs), pointwise,
+            at_once or pointwise, beside,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -169,11 +195,22 @@ class Registry:
     verifications: tuple[Verification, ...]
 
     @classmethod
-    def of(cls, named: Iterable[str] = ()) -> Registry:
-        """What is shipped, what is installed, and what the named modules hold."""
+    def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
+        """What is shipped, what is installed, and what the named modules hold.
+
+        With the evidence that is shipped, and that in files of what was `tested` elsewhere.
+        """
         found = modules(named)
         facing = [import_module(name.replace("pipelines", "inverses")) for name in SHIPPED]
-        return cls.from_modules([*found, *facing])
+        return cls.from_modules([*found, *facing]).with_evidence(known(*tested))
+
+    def with_evidence(self, known: Known) -> Registry:
+        """The same boxes and inverses, with what testing has shown of them."""
+        return Registry(
+            self.boxes,
+            tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
+            tuple(replace(v, evidence=_evidence(v, known)) for v in self.verifications),
+        )
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -207,11 +244,29 @@ class Registry:
     ) -> list[WeakInverse]:
         """The weak inverses registered for an attribute, a port and a level."""
         mine = (w for w in self.weak if isinstance(box, w.box))
-        return [w for w in mine if w.fits(attribute, port, source, level)]
+        return [w.about(attribute) for w in mine if w.fits(attribute, port, source, level)]
 
     def verifications_for(
         self, box: Box, attribute: Attribute, port: str, source: Dataset, level: str
     ) -> list[Verification]:
         """The verifications registered for an attribute, a port and a level."""
         mine = (v for v in self.verifications if isinstance(box, v.box))
-        return [v for v in mine if v.fits(attribute, port, source, level)]
+        return [v.about(attribute) for v in mine if v.fits(attribute, port, source, level)]
+
+    def faithful(
+        self, box: Box, port: str, image: Table | Array, source: Table | Array
+    ) -> tuple[WeakInverse, ...]:
+        """The weak inverses that keep all a box needs to make a region of what it makes."""
+        every = [
+            weak
+            for attribute in image.attributes
+            for level in source.levels
+            for weak in self.weak_for(box, attribute, port, source, level)
+            if FAITHFUL in weak.promises
+        ]
+        return tuple({id(w.function): w for w in every}.values())
+
+
+def _evidence(stated: Registration, known: Known) -> Evidence | None:
+    box = getattr(stated.box, "name", "")
+    return known.get((box, stated.box.version, stated.name))

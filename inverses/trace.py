@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -25,7 +25,8 @@ from inverses.candidates import (
 from inverses.guarantees import wish
 from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import Hop, Plan, plan
-from inverses.registry import Registry
+from inverses.registry import Inputs, Registry
+from inverses.replay import Again
 from inverses.selection import select
 from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
@@ -68,6 +69,7 @@ class _Work:
     spark: SparkSession
     limits: Limits
     progress: Progress | None
+    again: Again | None = None
     jobs: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"weak": 0.0, "verify": 0.0})
     reached: dict[Key, list[tuple[Hop, pa.Table, Filter]]] = field(default_factory=dict)
@@ -93,7 +95,7 @@ def carry_out(
 ) -> Answer:
     """Do what a plan says, hop by hop from the selection to the sources; tell what is `seen`."""
     began = time.monotonic()
-    work = _Work(spark, limits or Limits(), progress)
+    work = _Work(spark, limits or Limits(), progress, Again(planned, spark))
     selected = planned.selection
     found = {selected.dataset.key: _selected(work, planned)}
     for hop in planned.hops:
@@ -139,12 +141,24 @@ def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
         if isinstance(hop.source, Array) and level.name == TUPLE:
             above = steps_of(hop.source, question, parts)
         else:
-            label = f"{hop.image.name} to {hop.source.name}"
-            found = _asked(work, hop.source, label, question, parts)
             outline = combined(parts)
+            source = work.again.source(hop, outline) if work.again else hop.source
+            label = f"{hop.image.name} to {hop.source.name}"
+            asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
+            found = _asked(work, source, label, asked, parts)
         work.seconds["verify"] += time.monotonic() - began
     assert found is not None
     return found, outline
+
+
+def _beside(work: _Work, hop: Hop, at: Filter) -> Inputs:
+    """All inputs of a hop's box, readable where data are asked about, if a verification looks.
+
+    Each is traced by a hop of its own, which checks it and counts what is read of it.
+    """
+    if not hop.beside:
+        return {}
+    return work.again.inputs(hop, at) if work.again else hop.inputs
 
 
 def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from pipelines.datasets import Array
+from pipelines.datasets import Array, check_kept
 from pipelines.errors import Failed, WhenceError
 from pipelines.files import File, open_file, reason, under_our_names
 from pipelines.filters import Filter, Span, lattice
@@ -125,6 +125,15 @@ def cells_in(
     return owner, points, region[tuple((points - origin).T)]
 
 
+def cells_at(array: Array, variable: str, points: NDArray[np.int64]) -> NDArray[Any]:
+    """The values at some cells, each a row of indices; what lies around them is read with them."""
+    if not len(points):
+        return np.zeros(0)
+    low, stop = points.min(axis=0), points.max(axis=0) + 1
+    region = _values(array, variable, list(zip(low, stop, strict=True)))
+    return np.asarray(region[tuple((points - low).T)])
+
+
 def _first_of_each(
     owner: NDArray[np.int64], points: NDArray[np.int64], shape: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -158,6 +167,7 @@ def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArr
     if array.content is not None:
         cut = {d: (s.start, s.stop) for d, s in index.items()}
         return np.asarray(array.content.values(variable, cut))
+    check_kept(array)
     with opened(array) as data:
         found = data[variable].transpose(*array.dims, ...).isel(index)
         return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pipelines.errors import unknown
+from pipelines.errors import Refused, unknown
 
 TUPLE, ELEMENT = "tuple", "element"
 Key = tuple[str, str]
@@ -31,6 +31,8 @@ WindDirection = Type("WindDirection")
 TrackId = Type("TrackId")
 Quantity = Type("Quantity")
 Text = Type("Text")
+Measure = Type("Measure")
+Rank = Type("Rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,15 @@ class Array(Dataset):
     @property
     def columns(self) -> list[str]:
         return [*self.dims, *self.variables]
+
+
+def check_kept(dataset: Dataset) -> None:
+    """Refuse to read a dataset of which nothing but its description was kept."""
+    if not dataset.kept:
+        raise Refused(
+            f'"{dataset.name}" was not kept (keep: false in its pipeline); look at what is made of '
+            "it, or run it again with keep: true"
+        )
 
 
 def to_json(dataset: Dataset) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Span:
     @property
     def open(self) -> NDArray[np.bool_]:
         """Which ranges hold everything, even what compares with nothing, like NaN."""
-        low, high = _ends(self.low.dtype)
+        low, high = least_and_greatest(self.low.dtype)
         return np.asarray((self.low == low) & (self.high == high))
 
     @property
@@ -252,11 +252,11 @@ def _joined(first: Span, second: Span) -> Span:
 
 
 def _everything(dtype: np.dtype[Any], size: int) -> Span:
-    low, high = _ends(dtype)
+    low, high = least_and_greatest(dtype)
     return Span(np.full(size, low, dtype), np.full(size, high, dtype))
 
 
-def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def least_and_greatest(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The least and the greatest value a column of this type can hold."""
     if dtype.kind == "f":
         return -np.inf, np.inf
@@ -269,7 +269,7 @@ def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 def _range(low: Any, high: Any) -> str:
     """A range in words; nothing if it restricts nothing."""
-    if (low, high) == _ends(np.asarray(low).dtype):
+    if (low, high) == least_and_greatest(np.asarray(low).dtype):
         return ""
     return _shown(low) if low == high else f"{_shown(low)}..{_shown(high)}"
 

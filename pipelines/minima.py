@@ -150,21 +150,30 @@ def wind_at(
 
 
 def when(array: Array, t: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The times of some steps: as such, by index, and in hours since the first."""
     times = coordinate(array, "time")
     since = times - times[0]
     if times.dtype.kind == "M":
         hours, shown = since / np.timedelta64(1, "h"), times.astype("datetime64[us]")
+    elif times.dtype.kind in "iuf":
+        hours, shown = since.astype(float), times.astype(float)
     else:
         hours = np.array([s.total_seconds() / 3600 for s in since])
         shown = np.array([str(s) for s in times], object)
     return {"time": shown[t], "time_index": t, "hours": hours[t]}
 
 
-def minima_schema(time: np.dtype[Any], wind: bool = True) -> pa.Schema:
-    """The columns of minima; times of unusual calendars are texts."""
-    stamp = pa.timestamp("us") if time.kind == "M" else pa.string()
+def place_schema(time: np.dtype[Any]) -> pa.Schema:
+    """The columns of a time and place; times of unusual calendars are texts."""
+    kinds = {"M": pa.timestamp("us"), "O": pa.string()}
     real, whole = pa.float64(), pa.int64()
-    when_and_where = [("time", stamp), ("time_index", whole), ("hours", real)]
-    when_and_where += [("lat", real), ("lon", real), ("lat_index", whole), ("lon_index", whole)]
+    when_ = [("time", kinds.get(time.kind, real)), ("time_index", whole), ("hours", real)]
+    where = [("lat", real), ("lon", real), ("lat_index", whole), ("lon_index", whole)]
+    return pa.schema([*when_, *where])
+
+
+def minima_schema(time: np.dtype[Any], wind: bool = True) -> pa.Schema:
+    """The columns of minima."""
+    real = pa.float64()
     blown = [("wind_speed", real), ("wind_direction", real)] if wind else []
-    return pa.schema([*when_and_where, ("pressure", real), *blown])
+    return pa.schema([*place_schema(time), ("pressure", real), *blown])

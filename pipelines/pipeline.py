@@ -33,10 +33,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A box in its place: with its parameters, and the dataset at each of its ports."""
+    """A box in its place: with its parameters, and the dataset at each of its ports.
+
+    What is not to be kept is made, used and let go of; a trace makes again what it needs of it.
+    """
 
     box: Box
     inputs: Mapping[str, str]
+    keep: bool = True
 
     def bare_ports(self) -> list[str]:
         """The ports at which there is nothing yet."""
@@ -115,6 +119,13 @@ class Pipeline:
         for name in nx.lexicographical_topological_sort(self.graph()):
             if name in self.steps:
                 yield name, self.steps[name]
+
+    def up_to(self, name: str) -> Pipeline:
+        """The part of this pipeline that a dataset is made by."""
+        needed = nx.ancestors(self.graph(), name) | {name}
+        sources = {n: s for n, s in self.sources.items() if n in needed}
+        steps = {n: s for n, s in self.steps.items() if n in needed}
+        return Pipeline(self.name, sources, steps, self.text)
 
     def check_whole(self) -> None:
         """Refuse a pipeline that has no boxes, or one with nothing at a port."""
@@ -280,9 +291,11 @@ def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
     kind = plain.get("box")
     if not isinstance(kind, str) or kind not in known:
         raise unknown("box", f"{kind!s:.60}", known)
-    if plain.get("keep", True) is not True:
-        raise Refused(f'box "{name}": every box is kept so far; leave out "keep"')
+    keep = plain.get("keep", True)
+    if not isinstance(keep, bool):
+        raise Refused(f'box "{name}": keep is true or false, not {keep!r:.60}')
     inputs, params = plain.get("inputs") or {}, plain.get("params") or {}
     if not isinstance(inputs, dict) or not isinstance(params, dict):
         raise Refused(f'box "{name}": inputs maps ports to datasets, params names to values')
-    return Step(known[kind].from_params(params), {str(p): str(d) for p, d in inputs.items()})
+    wired = {str(p): str(d) for p, d in inputs.items()}
+    return Step(known[kind].from_params(params), wired, keep)

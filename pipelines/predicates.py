@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.conditions import Comparison, Condition, Joined, Not, read, shortened
 from pipelines.errors import Refused, unknown
+from pipelines.filters import Filter, Span, least_and_greatest, span
+from pipelines.tables import column
 
 Join = Callable[[Any, Any], Any]
 COMPARISONS: Mapping[str, Join] = {
@@ -53,6 +56,19 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
         parts = [Predicate(text, condition) for text, condition in self.condition.parts]
         return [inner for part in parts for inner in part.conjuncts()]
 
+    def region(self, schema: pa.Schema) -> Filter:
+        """A filter that holds every row this predicate keeps, and maybe more.
+
+        >>> parsed("lat > 20 and (lon < 3 or lon > 9)").region(pa.schema({"lat": pa.float64()}))
+        lat 20..inf
+        """
+        spans: dict[str, Span] = {}
+        for part in self.conjuncts():
+            found = _span(part.condition, _Columns(schema, self.text))
+            for name, each in found.items():
+                spans[name] = spans[name] & each if name in spans else each
+        return Filter(np.zeros(1, np.int64), spans)
+
     def expression(self, schema: pa.Schema) -> pc.Expression:
         """This predicate for Arrow to apply, its constants cast to the columns' types.
 
@@ -77,6 +93,18 @@ def _columns(condition: Condition) -> Iterator[str]:
     else:
         for _, part in condition.parts:
             yield from _columns(part)
+
+
+def _span(condition: Condition, columns: _Columns) -> dict[str, Span]:
+    """What a comparison restricts its column to; nothing for what is no single range."""
+    if not isinstance(condition, Comparison) or not condition.constants:
+        return {}
+    name = condition.column
+    constants = pa.array([columns.cast(name, c) for c in condition.constants])
+    values = np.sort(column(pa.table({name: constants}), name))
+    low, high = least_and_greatest(values.dtype)
+    open_below, open_above = condition.sign in ("<", "<="), condition.sign in (">", ">=")
+    return {name: span(low if open_below else values[0], high if open_above else values[-1])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +163,15 @@ def _together(join: Join, parts: list[pc.Expression]) -> pc.Expression:
 
 
 def _compared(comparison: Comparison, columns: _Columns) -> pc.Expression:
-    column = pc.field(comparison.column)
+    field = pc.field(comparison.column)
     constants = [columns.cast(comparison.column, c) for c in comparison.constants]
     if comparison.sign == "is null":
-        return column.is_null()
+        return field.is_null()
     if comparison.sign == "in":
-        return _is_in(column, constants)
+        return _is_in(field, constants)
     if comparison.sign == "between":
-        return (column >= constants[0]) & (column <= constants[1])
-    return COMPARISONS[comparison.sign](column, constants[0])
+        return (field >= constants[0]) & (field <= constants[1])
+    return COMPARISONS[comparison.sign](field, constants[0])
 
 
 def _is_in(column: pc.Expression, constants: list[pa.Scalar]) -> pc.Expression:

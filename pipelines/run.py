@@ -7,8 +7,8 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pipelines import history
-from pipelines.arrays import Ranges, chunks_of
+from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
 from pipelines.errors import WhenceError
@@ -47,17 +47,21 @@ def run(
     workspace: Workspace,
     spark: SparkSession,
     progress: Progress | None = None,
+    publish: Publish | None = None,
 ) -> dict[str, Dataset]:
-    """Run every box and publish what each makes; the journal says how it went."""
+    """Run every box and `publish` what each makes; the journal says how it went."""
     number, began = uuid.uuid4().hex[:12], time.monotonic()
     about = {"run": number, "pipeline": pipeline.name, "text": pipeline.text, **whereabouts(spark)}
     history.append(workspace.journal, {"event": "started", "pid": os.getpid(), **about})
     made: dict[str, Dataset] = {}
     try:
-        for name, source in pipeline.sources.items():
-            made[name] = _publish_source(workspace, as_array(name, source))
-        for name, step in pipeline.in_order():
-            made[name] = _publish_step(workspace, spark, name, step, made, number, progress)
+        with ExitStack() as unkept:
+            for name, source in pipeline.sources.items():
+                made[name] = _publish_source(workspace, as_array(name, source))
+            for name, step in pipeline.in_order():
+                one = Run(workspace, spark, number, progress, unkept)
+                made[name] = (publish or Run.publish)(one, name, step, made)
+        made = {n: workspace.dataset(n, each.version) for n, each in made.items()}
     except BaseException as error:
         why = str(error) if isinstance(error, WhenceError) else type(error).__name__
         history.append(workspace.journal, {"event": "failed", "run": number, "why": why})
@@ -82,36 +86,76 @@ def _publish_source(workspace: Workspace, array: Array) -> Dataset:
         return workspace.publish(stage, array)
 
 
-def _publish_step(
-    workspace: Workspace,
-    spark: SparkSession,
-    name: str,
-    step: Step,
-    made: Mapping[str, Dataset],
-    number: str,
-    progress: Progress | None,
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: where it publishes, on which Spark, and what it will let go of at its end."""
+
+    workspace: Workspace
+    spark: SparkSession
+    number: str
+    progress: Progress | None
+    unkept: ExitStack
+
+    def publish(self, name: str, step: Step, made: Mapping[str, Dataset]) -> Dataset:
+        """Run one box; what it makes can be read by the others, published or not."""
+        began = time.monotonic()
+        inputs = {port: made[given] for port, given in step.inputs.items()}
+        how = self.how(name, step, inputs)
+        with ExitStack() as until_published:
+            kept = until_published if step.keep else self.unkept
+            stage = kept.enter_context(self.workspace.staged(name))
+            with watched(self.spark, name, self.progress):
+                dataset = _made(step.box, inputs, self.spark, stage, name)
+            seconds = round(time.monotonic() - began, 3)
+            dataset = replace(dataset, made=replace(how, seconds=seconds))
+            if step.keep:
+                return self.workspace.publish(stage, dataset)
+            described = publish_description(self.workspace, dataset, _coordinates(stage, dataset))
+            return replace(described, kept=True, path=str(stage / dataset.path))
+
+    def how(self, name: str, step: Step, inputs: Mapping[str, Dataset]) -> Made:
+        """How a step is carried out in this run."""
+        versions = {p: (d.name, d.version) for p, d in inputs.items()}
+        box = step.box
+        return Made(box.name, name, box.params(), versions, self.number, box.version)
+
+
+Publish = Callable[[Run, str, Step, Mapping[str, Dataset]], Dataset]
+
+
+def _made(
+    box: Box, inputs: Mapping[str, Dataset], spark: SparkSession, stage: Path, name: str
 ) -> Dataset:
-    began = time.monotonic()
-    inputs = {port: made[given] for port, given in step.inputs.items()}
-    versions = {p: (d.name, d.version) for p, d in inputs.items()}
-    box = step.box
-    how = Made(box.name, name, box.params(), versions, number, box.version)
-    with workspace.staged(name) as stage, watched(spark, name, progress):
-        if isinstance(box, ArrayBox):
-            dataset: Dataset = _fill(box, inputs, spark, stage, name)
+    if isinstance(box, ArrayBox):
+        return _fill(box, inputs, spark, stage, name)
+    assert isinstance(box, TableBox)
+    return write(box.run(inputs, spark), stage, name, attributes_of(box, inputs))
+
+
+def _coordinates(stage: Path, dataset: Dataset) -> Grid | None:
+    """What is kept of an array that is not: where its cells would lie."""
+    if not isinstance(dataset, Array):
+        return None
+    staged = replace(dataset, path=str(stage / dataset.path))
+    found = {d: coordinate(staged, d) for d in dataset.dims}
+    return Grid(found, dataset.chunks, {}, dataset.circular)
+
+
+def publish_description(workspace: Workspace, dataset: Dataset, grid: Grid | None) -> Dataset:
+    """Publish what a dataset is without what is in it."""
+    with workspace.staged(dataset.name) as stage:
+        if grid is None:
+            (stage / "table").mkdir()
         else:
-            assert isinstance(box, TableBox)
-            frame = box.run(inputs, spark)
-            dataset = _write(frame, stage, name, _attributes(box, inputs))
-        seconds = round(time.monotonic() - began, 3)
-        return workspace.publish(stage, replace(dataset, made=replace(how, seconds=seconds)))
+            lay_out(stage / "array.zarr", grid)
+        return workspace.publish(stage, replace(dataset, kept=False))
 
 
-def _attributes(box: Box, inputs: Mapping[str, Dataset]) -> tuple[Attribute, ...]:
+def attributes_of(box: Box, inputs: Mapping[str, Dataset]) -> tuple[Attribute, ...]:
     return box.attributes_of({port: each.attributes for port, each in inputs.items()})
 
 
-def _write(frame: DataFrame, stage: Path, name: str, attributes: tuple[Attribute, ...]) -> Table:
+def write(frame: DataFrame, stage: Path, name: str, attributes: tuple[Attribute, ...]) -> Table:
     """Write a data frame as Parquet, each task one file, and gather the bounds of its groups."""
     folder = stage / "table"
     folder.mkdir()
@@ -131,15 +175,15 @@ def _write(frame: DataFrame, stage: Path, name: str, attributes: tuple[Attribute
 def _writer(
     folder: Path, schema: pa.Schema
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
-        assert task is not None
-        groups = write_part(batches, folder / f"part-{task.partitionId():05d}.parquet", schema)
+        number = f"{task.partitionId():05d}" if task else uuid.uuid4().hex
+        groups = write_part(batches, folder / f"part-{number}.parquet", schema)
         spared()
         rows = [(g.file, g.index, g.rows, g.bytes, json.dumps(g.bounds)) for g in groups]
         yield pa.record_batch([list(c) for c in zip(*rows, strict=True)] or [[]] * 5, schema=STATS)
 
-    return write
+    return write_rows
 
 
 def _fill(
@@ -149,7 +193,7 @@ def _fill(
     store = stage / "array.zarr"
     grid = box.grid(inputs)
     lay_out(store, grid)
-    array = array_of(name, grid, _attributes(box, inputs))
+    array = array_of(name, grid, attributes_of(box, inputs))
     blocks = [c.ranges for c in chunks_of(array, array.variables[0])]
 
     def fill(ranges: tuple[tuple[int, int], ...]) -> Iterator[pa.RecordBatch]:

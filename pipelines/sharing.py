@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.arrays import Chunk, Ranges, chunks_of
+from pipelines.columns import plain
 from pipelines.datasets import Array, Group, Table
 from pipelines.spark import over, spared
-from pipelines.tables import read_group, schema_of
+from pipelines.tables import column, read_group, schema_of
 
 Rows = Callable[[Mapping[str, pa.Table]], pa.Table]
 Keys = Mapping[str, tuple[str, ...] | None]
@@ -110,15 +111,14 @@ def _parcels(rows: pa.Table, keys: tuple[str, ...], port: int, buckets: int) -> 
 def _bucket(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> NDArray[np.int64]:
     if buckets == 1 or not keys:
         return np.zeros(rows.num_rows, np.int64)
-    chosen = rows.select(list(keys)).to_pandas()
-    # A whole number and the same one as a float are one key.
-    plain = chosen.apply(lambda c: c.astype(float) if c.dtype.kind in "iuf" else c)
-    sums = pd.util.hash_pandas_object(plain + 0 if _numbers(plain) else plain, index=False)
-    return np.asarray(sums.to_numpy() % np.uint64(buckets)).astype(np.int64)
+    chosen = pd.DataFrame({key: _comparable(column(rows, key)) for key in keys})
+    sums = pd.util.hash_pandas_object(chosen, index=False).to_numpy()
+    return np.asarray(sums % np.uint64(buckets)).astype(np.int64)
 
 
-def _numbers(frame: pd.DataFrame) -> bool:
-    return all(dtype.kind == "f" for dtype in frame.dtypes)
+def _comparable(values: NDArray[Any]) -> NDArray[Any]:
+    """Keys of which equal ones are hashed alike: whole numbers as floats, one zero, one NaN."""
+    return plain(values.astype(float)) if values.dtype.kind in "iuf" else values
 
 
 def _packed(rows: pa.Table) -> bytes:

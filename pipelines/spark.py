@@ -192,9 +192,11 @@ def watched(
     watch = Watch(f"whence-{uuid.uuid4().hex}")
     context = spark.sparkContext
     context.setJobGroup(watch.group, label, interruptOnCancel=True)
-    threads = [
-        threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
-    ]
+    threads = []
+    if progress is not None:
+        threads.append(
+            threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
+        )
     if seconds is not None:
         threads.append(
             threading.Thread(target=_stop_after, args=(context, watch, label, seconds), daemon=True)
@@ -221,9 +223,9 @@ def watched(
             context.setLocalProperty("spark.jobGroup.id", "")
 
 
-def _follow(context: Any, watch: Watch, label: str, progress: Progress | None) -> None:
+def _follow(context: Any, watch: Watch, label: str, progress: Progress) -> None:
     """Tell the progress of a group's tasks a few times a second."""
-    while progress is not None and not watch.done.wait(0.25):
+    while not watch.done.wait(0.25):
         try:
             progress(label, *_tasks(context.statusTracker(), watch.group))
         except Cancelled as stop:

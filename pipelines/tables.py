@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.contents import ends
-from pipelines.datasets import Group, Table
+from pipelines.datasets import Group, Table, check_kept
 from pipelines.errors import Failed
 from pipelines.filters import Filter, span
 
@@ -40,6 +41,7 @@ def read_group(table: Table, group: Group) -> pa.Table:
     if table.content is not None:
         found: pa.Table = table.content.group(group.index)
         return found
+    check_kept(table)
     path = Path(table.path) / group.file
     try:
         with pq.ParquetFile(path) as file:
@@ -160,6 +162,7 @@ def _stored(table: Table) -> ds.Dataset:
     """All row groups as Arrow scans them."""
     if table.content is not None:
         return ds.dataset(_held(table))
+    check_kept(table)
     files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
     return ds.dataset(files, format="parquet")
 
@@ -193,3 +196,21 @@ def _groups(file: str, rows: pa.Table, footer: pq.FileMetaData) -> Iterator[Grou
         limits = {c: ends(mine[c]) for c in rows.column_names}
         yield Group(file, index, stored.num_rows, stored.total_byte_size, limits)
         first += stored.num_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeRows:
+    """The rows of a table that a filter holds, read when they are asked for."""
+
+    table: Table
+    filter: Filter
+
+    def group(self, index: int) -> pa.Table:
+        rows = read_group(self.table, self.table.groups[index])
+        return rows.take(np.unique(rows_in(rows, self.filter)[1]))
+
+
+def restricted(table: Table, filter_: Filter) -> Table:
+    """A table that has only the rows a filter holds; other row groups are never read."""
+    groups = [replace(table.groups[n], index=n) for n, _ in touched(table, filter_)]
+    return replace(table, groups=tuple(groups), content=SomeRows(table, filter_))

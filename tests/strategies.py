@@ -70,7 +70,8 @@ def stored_field(
 
 def minima_of(box: ExtractMinima, array: Array) -> pa.Table:
     """The rows that the box makes, chunk by chunk, as its workers do."""
-    parts = [box.minima_in(array, chunk) for chunk in chunks_of(array, "slp")]
+    cuts = [dict(zip(array.dims, c.ranges, strict=True)) for c in chunks_of(array, "slp")]
+    parts = [box.minima_in(array, {d: (a, b + 1) for d, (a, b) in c.items()}) for c in cuts]
     return pa.concat_tables(pa.table(p, schema=MINIMA) for p in parts)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.guarantees import COMPLETE, PURE
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, Mask, Row, Seen, verifies, weakly_inverts
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import (
@@ -27,7 +27,7 @@ from pipelines.linking import EARTH_KM, code, linked, points_in, uncoded
 from pipelines.minima import REACH
 
 
-@weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE])
+@weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE, FAITHFUL])
 @weakly_inverts(ExtractMinima, image=Pressure, yields=[Time], promises=[COMPLETE, PURE])
 @weakly_inverts(ExtractMinima, image=WindSpeed, yields=[Time], promises=[COMPLETE, PURE])
 @weakly_inverts(ExtractMinima, image=WindDirection, yields=[Time], promises=[COMPLETE, PURE])
@@ -61,7 +61,7 @@ def holds_place(box: ExtractMinima, at: Row, seen: Seen, source: Array) -> Mask:
     image=Location,
     yields=[Pressure],
     nature=AGGREGATE,
-    promises=[COMPLETE],
+    promises=[COMPLETE, FAITHFUL],
     level=ELEMENT,
 )
 def neighbourhood(box: ExtractMinima, at: Filter, source: Array) -> Filter:
@@ -142,7 +142,7 @@ def same_place(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     image=TrackId,
     yields=[Time, Location, WindSpeed, WindDirection],
     nature=AGGREGATE,
-    promises=[COMPLETE],
+    promises=[COMPLETE, FAITHFUL],
 )
 def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     """Only minima that a row of links could reach can have a say in a point's track.
@@ -154,13 +154,19 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     number, step = at.span("track"), at.span("time_index")
     lat, lon = at.span("lat"), at.span("lon")
     if number is None or step is None or lat is None or lon is None:
-        return at.to()
+        return at.to(time_index=step and _up_to(step, box.min_points))
     first = uncoded(number.low)[0] - 1
     spread, nth = at.repeated(step.high + box.min_points - first)
     each = np.repeat(first, step.high + box.min_points - first) + nth
     away = np.maximum(np.abs(each - spread.spans["time_index"].low),
                       np.abs(each - spread.spans["time_index"].high))  # fmt: skip
     return _caps(spread, each, (away + 2) * box.reach_km)
+
+
+def _up_to(step: Span, points: int) -> Span:
+    """All steps before, since a track is as old as it may be, and those it must go on for."""
+    last = np.minimum(step.high, np.iinfo(np.int64).max - points) + points
+    return Span(np.zeros_like(step.low), last)
 
 
 def _caps(at: Filter, step: NDArray[np.int64], km: NDArray[np.float64]) -> Filter:

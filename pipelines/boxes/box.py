@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -23,11 +23,22 @@ from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
 from pipelines.sharing import rows_of_chunks, rows_together
 
-SHIPPED = (
-    "pipelines.boxes.cyclones",
-    "pipelines.boxes.pointwise",
-    "pipelines.boxes.regrid",
-    "pipelines.boxes.window",
+SHIPPED = tuple(
+    f"pipelines.boxes.{family}"
+    for family in (
+        "cyclones",
+        "pointwise",
+        "window",
+        "regrid",
+        "reduce",
+        "times",
+        "landcover",
+        "components",
+        "relational",
+        "groups",
+        "extraction",
+        "gridding",
+    )
 )
 MOST = 2**1000  # of what a float may be given as a whole number
 
@@ -80,6 +91,10 @@ class Box(ABC):
         """The attributes at a port that an attribute is made of; none where that is not said."""
         return ()
 
+    def alone(self, attributes: Set[str]) -> Box:
+        """The box to run on what is behind these attributes of a datum, and nothing else."""
+        return self
+
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:
         """The box with these parameters, each checked for name, type and bounds."""
@@ -108,6 +123,10 @@ class TableBox(Box):
     @abstractmethod
     def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
         """The rows this box makes of its inputs."""
+
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        """The columns this box makes, said before it runs: for running it in part."""
+        raise Refused(f'box "{self.name}" cannot run in part: it does not say its columns before')
 
 
 class RowBox(TableBox):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -12,8 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.arrays import Chunk, Ranges, chunks_of, coordinate
-from pipelines.boxes.box import ArrayBox, Grid, Port, TableBox, param
+from pipelines.arrays import Ranges, coordinate
+from pipelines.boxes import alone
+from pipelines.boxes.box import (
+    STATED,
+    ArrayBox,
+    Box,
+    CellBox,
+    Grid,
+    Port,
+    TableBox,
+    param,
+)
 from pipelines.datasets import (
     Array,
     Attribute,
@@ -85,7 +95,9 @@ class SimulateAgcm(ArrayBox):
         )
 
     def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, NDArray[Any]]:
-        return self.weather.fields(*ranges["time"])
+        rows, columns = slice(*ranges["lat"]), slice(*ranges["lon"])
+        made = self.weather.fields(*ranges["time"])
+        return {name: values[:, rows, columns] for name, values in made.items()}
 
 
 METADATA = {
@@ -108,7 +120,7 @@ METADATA = {
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractMinima(TableBox):
+class ExtractMinima(CellBox):
     """The cells where sea level pressure is lowest around.
 
     A cell is a minimum if all of its eight neighbours are higher, or if the mean of the other
@@ -133,27 +145,26 @@ class ExtractMinima(TableBox):
         Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
     )
     asks: ClassVar = ("time", "location", "pressure")
+    influence: ClassVar = STATED
+    examples: ClassVar = ({"margin": 0.0}, {"margin": 1.0})
     contributed: ClassVar = (
         "The cells of the criterion that made the cell a minimum (three by three, else five by "
         "five), the cell whose pressure it is, and the two wind components there."
     )
 
-    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
-        array: Array = inputs["field"]
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        array = inputs["field"]
+        assert isinstance(array, Array)
         pascals(array)
-        pieces = chunks_of(array, pressure_of(array))
-        schema = minima_schema(coordinate(array, "time").dtype, has_wind(array))
+        return minima_schema(coordinate(array, "time").dtype, has_wind(array))
 
-        def minima(chunk: Chunk) -> Iterator[pa.RecordBatch]:
-            yield pa.record_batch(self.minima_in(array, chunk), schema=schema)
+    def rows_in(self, inputs: Mapping[str, Any], ranges: Ranges) -> pa.Table:
+        return pa.table(self.minima_in(inputs["field"], ranges), schema=self.schema(inputs))
 
-        return over(spark, pieces, minima, schema)
-
-    def minima_in(self, array: Array, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """The rows for the minima of one chunk, which are read with the halo they need."""
-        first = np.array([a for a, _ in chunk.ranges])
-        cut = {d: (a, b + 1) for d, (a, b) in zip(array.dims, chunk.ranges, strict=True)}
-        field = padded(array, chunk.variable, cut)
+    def minima_in(self, array: Array, cut: Ranges) -> dict[str, NDArray[Any]]:
+        """The rows for the minima in index ranges, which are read with the halo they need."""
+        first = np.array([a for a, _ in cut.values()])
+        field = padded(array, pressure_of(array), cut)
         found = np.nonzero(is_minimum(field, self.margin / pascals(array), distinct_columns(array)))
         inner = field[:, REACH:-REACH, REACH:-REACH][found]
         t, y, x = (index + origin for index, origin in zip(found, first, strict=True))
@@ -192,10 +203,19 @@ class IdentifyTracks(TableBox):
         Attribute("track", TrackId, ("track",)),
     )
     asks: ClassVar = ("time", "location")
+    influence: ClassVar = STATED
+    examples: ClassVar = (
+        {"min_points": 2, "near_km": 3400.0, "far_km": 5000.0},
+        {"min_points": 3, "near_km": 5000.0, "far_km": 1000.0},
+    )
     contributed: ClassVar = (
         "To a point's time and place, the minimum it is; to its track number, the minima linked "
         "from the track's first point up to it, and every one whose removal would change it."
     )
+
+    def alone(self, attributes: Set[str]) -> Box:
+        copied = alone.Copied(("time", "time_index", *PLACE), ("track",))
+        return self if "track" in attributes else copied
 
     @property
     def reach_km(self) -> float:
@@ -213,8 +233,15 @@ class IdentifyTracks(TableBox):
         point, track = labelled(column(found, "before"), column(found, "after"), self.min_points)
         cuts = [np.searchsorted(point, [code(a, 0, 0), code(b + 1, 0, 0)]) for a, b in steps]
         pieces = [(s, point[i:j], track[i:j]) for s, (i, j) in zip(steps, cuts, strict=True)]
-        schema = _tracks_schema(minima)
+        schema = self.schema(inputs)
         return over(spark, pieces, lambda piece: _tracks_in(minima, piece, schema), schema)
+
+    def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
+        minima = inputs["minima"]
+        assert isinstance(minima, Table)
+        kept = ["time", "time_index", *PLACE]
+        types = [(n, pa.type_for_alias(minima.types[n])) for n in kept]
+        return pa.schema([*types, ("track", pa.int64())])
 
     def links_in(self, minima: Table, first: int, last: int) -> tuple[NDArray[np.int64], ...]:
         """The links from the steps `first` to `last` to the step after each, as point codes."""
@@ -230,12 +257,6 @@ def _step_ranges(minima: Table, pieces: int) -> list[tuple[int, int]]:
     high = max(g.bounds["time_index"][1] for g in minima.groups)
     cuts = np.unique(np.linspace(low, high + 1, pieces + 1).astype(int))
     return [(int(a), int(b) - 1) for a, b in pairwise(cuts)]
-
-
-def _tracks_schema(minima: Table) -> pa.Schema:
-    kept = ["time", "time_index", *PLACE]
-    types = [(n, pa.type_for_alias(minima.types[n])) for n in kept]
-    return pa.schema([*types, ("track", pa.int64())])
 
 
 def _tracks_in(

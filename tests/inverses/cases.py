@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +43,8 @@ class Case:
     `forward` takes, for each port, the variables of an array by name or the rows of a table as
     dictionaries, and gives the same for what is made. `identity` names the columns by which an
     output row is still the same one when others change (all of them, unless said). `truth` is for
-    boxes whose contributions are stated: from plain inputs, a port and a datum to its items. A
+    boxes whose contributions are stated: from plain inputs, a port and a datum to its items;
+    `besides` adds for single attributes what is stated and brute force cannot see. A
     `regular` box uses the same cells whatever their values are: what brute force cannot see for a
     NaN or a zero in the way, it then sees with other numbers in all cells.
     """
@@ -53,6 +54,7 @@ class Case:
     forward: Forward
     identity: tuple[str, ...] | None = None
     truth: Truth | None = None
+    besides: Mapping[str, Truth] = field(default_factory=dict)
     regular: bool = False
 
     @cached_property
@@ -79,7 +81,7 @@ def check(case: Case, registry: Registry, most: int = 6) -> None:
     """Everything that is promised of a box and of its inverses, for a few data of what it made."""
     agrees(case)
     for port, source in case.inputs.items():
-        hops = list(inversions(registry, case.box, port, case.made, source))
+        hops = list(inversions(registry, case.box, port, case.made, source, case.inputs))
         assert hops, f"no inverse of {case.box.name} fits port {port}"
         for stated, attribute, hop in hops:
             at, numbers = _some(case, attribute, most)
@@ -119,7 +121,9 @@ def behind(case: Case, port: str, attribute: Attribute, number: int) -> Items:
         return case.truth(case.plain, port, _datum(case, attribute, number))
     assert case.box.influence != STATED, "a stated contribution needs a truth"
     influenced = _influences(case, port, attribute)
-    return {item for item, data in influenced if number in data}
+    seen = {item for item, data in influenced if number in data}
+    stated = case.besides.get(attribute.name)
+    return seen | stated(case.plain, port, _datum(case, attribute, number)) if stated else seen
 
 
 def _datum(case: Case, attribute: Attribute, number: int) -> Any:
@@ -236,7 +240,9 @@ def faithful(case: Case, registry: Registry) -> None:
         return
     whole = matching(case.made, None)
     for name in whole.column_names:
-        ordered = np.sort(column(whole, name))
+        ordered = np.sort([v for v in column(whole, name) if v == v])
+        if not len(ordered):
+            continue
         middle = Span(ordered[:1], ordered[len(ordered) // 2 :][:1])
         region = Filter(np.zeros(1, np.int64), {name: middle})
         parts = {

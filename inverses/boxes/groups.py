@@ -1,0 +1,82 @@
+"""Where aggregates, ranks and the highest rows came from: the inverses that face `groups`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
+from inverses.registry import AGGREGATE, ANY, USED, Mask, Row, Seen, verifies, weakly_inverts
+from pipelines.boxes.groups import Aggregate, RankRows, TopN
+from pipelines.columns import absent, listed
+from pipelines.datasets import Measure, Table
+from pipelines.filters import Filter
+
+
+@weakly_inverts(
+    Aggregate, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL]
+)
+@weakly_inverts(TopN, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL])
+@weakly_inverts(RankRows, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL])
+def whole_group(box: Aggregate | TopN | RankRows, at: Filter, source: Table) -> Filter:
+    """Nothing but the rows with its keys can have a say."""
+    return at.only(*listed(box.keys))
+
+
+@verifies(
+    Aggregate,
+    image=Measure,
+    yields=[USED],
+    nature=AGGREGATE,
+    needs=[COMPLETE],
+    promises=[COMPLETE, PURE],
+    at_once=True,
+    per_attribute=True,
+)
+def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) -> Mask:
+    """The rows that have a value, or that attain the max or min; if none has one, all."""
+    of, how = box.made[attribute]
+    values = seen[of]
+    there = ~absent(values)
+    none = ~_any_of(seen["owner"], there)
+    return there & (values == at[attribute]) | none if how in ("min", "max") else there | none
+
+
+def _any_of(owner: NDArray[np.int64], which: Mask) -> Mask:
+    """For each candidate, whether any of its datum's candidates is one of these."""
+    return np.isin(owner, owner[which])
+
+
+@verifies(
+    TopN,
+    image=ANY,
+    yields=[USED],
+    nature=AGGREGATE,
+    needs=[COMPLETE],
+    promises=[COMPLETE, PURE],
+)
+def itself_or_tied(box: TopN, at: Row, seen: Seen, source: Table) -> Mask:
+    """The rows that equal it; if one more above it would have put it out, those that tie too."""
+    values = seen[box.by]
+    above = values < at[box.by] if box.least else values > at[box.by]
+    if above.sum() + 1 >= box.n:
+        return np.asarray(values == at[box.by])
+    return np.asarray(np.all([_same(seen[c], at[c]) for c in source.columns], axis=0))
+
+
+def _same(values: NDArray[np.generic], value: object) -> Mask:
+    """Which values equal one, where NaN equals NaN."""
+    return np.asarray((values == value) | (absent(values) & (value != value)))
+
+
+@weakly_inverts(
+    RankRows,
+    image=ANY,
+    yields=[USED],
+    nature=AGGREGATE,
+    promises=[COMPLETE, PURE],
+    per_attribute=True,
+)
+def compared(box: RankRows, at: Filter, source: Table, attribute: str) -> Filter:
+    """A rank comes from its whole group, all else from the row that has it."""
+    return at.only(*(listed(box.keys) if attribute == box.called else source.columns))

@@ -1,0 +1,38 @@
+"""Where kept, cut and joined rows came from: the inverses that face `relational`."""
+
+from __future__ import annotations
+
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
+from inverses.registry import ANY, USED, weakly_inverts
+from pipelines.boxes.relational import Distinct, FilterRows, Join, Project, Union
+from pipelines.datasets import Table
+from pipelines.filters import Filter
+
+EXACTLY = (COMPLETE, PURE, FAITHFUL)
+
+
+@weakly_inverts(FilterRows, image=ANY, yields=[USED], promises=EXACTLY)
+@weakly_inverts(Project, image=ANY, yields=[USED], promises=EXACTLY)
+@weakly_inverts(Distinct, image=ANY, yields=[USED], promises=EXACTLY)
+@weakly_inverts(Union, image=ANY, yields=[USED], promises=EXACTLY)
+def same_values(box: FilterRows | Project | Distinct | Union, at: Filter, source: Table) -> Filter:
+    """A row comes from those that have its values."""
+    return at.only(*source.columns)
+
+
+@weakly_inverts(Join, image=ANY, yields=[USED], promises=EXACTLY, port="left")
+def left_part(box: Join, at: Filter, source: Table) -> Filter:
+    """A pair's left row has the values that the pair has in its left columns."""
+    return _part(box, at, source, "left")
+
+
+@weakly_inverts(Join, image=ANY, yields=[USED], promises=EXACTLY, port="right")
+def right_part(box: Join, at: Filter, source: Table) -> Filter:
+    """A pair's right row has the values that the pair has in its right columns."""
+    return _part(box, at, source, "right")
+
+
+def _part(box: Join, at: Filter, source: Table, port: str) -> Filter:
+    """A side's columns, under the pair's names for them; no two of a pair are called alike."""
+    names = {c: c if c in at.spans else c + box.suffix(port) for c in source.columns}
+    return at.to(**{c: at.span(name) for c, name in names.items()})

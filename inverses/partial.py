@@ -1,0 +1,159 @@
+"""Running in part: a bound on what is made becomes filters on what it is made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from inverses.recipes import recipes
+from inverses.registry import Registry
+from inverses.replay import made_within, needed
+from pipelines.boxes.box import ArrayBox, Box, TableBox
+from pipelines.datasets import Array, Dataset, Key, Table
+from pipelines.errors import Refused, unknown
+from pipelines.pipeline import Pipeline, Step
+from pipelines.predicates import Predicate, parsed
+from pipelines.run import Run, array_of, attributes_of, publish_description, run, write
+from pipelines.spark import Progress, watched
+from pipelines.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The dataset that is wanted, and which rows of it.
+
+    >>> Only.from_text("tracks: lat between 20 and 60").dataset
+    'tracks'
+    """
+
+    dataset: str
+    predicate: Predicate
+
+    @classmethod
+    def from_text(cls, text: str) -> Only:
+        name, colon, predicate = text.partition(":")
+        if not colon or not predicate.strip():
+            raise Refused(
+                f'--only "{text:.60}": say a table and a predicate, like "tracks: lat > 20"'
+            )
+        return cls(name.strip(), parsed(predicate.strip()))
+
+    def check(self, pipeline: Pipeline) -> None:
+        """Refuse a dataset that the pipeline does not make, or that is no table."""
+        if self.dataset not in pipeline.steps:
+            raise unknown("box", self.dataset, pipeline.steps, f'in pipeline "{pipeline.name}"')
+        if not isinstance(pipeline.steps[self.dataset].box, TableBox):
+            raise Refused(f'--only: "{self.dataset}" is an array; a table can be made in part')
+
+
+def run_only(
+    pipeline: Pipeline,
+    workspace: Workspace,
+    spark: SparkSession,
+    only: str,
+    registry: Registry | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Dataset]:
+    """Make the rows of one dataset that a predicate keeps, reading only what they need.
+
+    What lies between the sources and that dataset is described and not kept: a trace makes again
+    what it needs of it.
+    """
+    wanted = Only.from_text(only)
+    wanted.check(pipeline)
+    known = registry or Registry.of()
+
+    def publish(one: Run, name: str, step: Step, made: Mapping[str, Dataset]) -> Dataset:
+        inputs = {port: cast(Table | Array, made[given]) for port, given in step.inputs.items()}
+        if name != wanted.dataset:
+            return _described(one, name, step, inputs)
+        return _made(one, name, step, inputs, wanted.predicate, known)
+
+    return run(pipeline.up_to(wanted.dataset), workspace, spark, progress, publish)
+
+
+def _described(one: Run, name: str, step: Step, inputs: Mapping[str, Table | Array]) -> Dataset:
+    """A dataset that is said to be made, and will be, where and when it is needed."""
+    how = one.how(name, step, inputs)
+    box = step.box
+    if isinstance(box, ArrayBox):
+        grid = box.grid(inputs)
+        array = array_of(name, grid, attributes_of(box, inputs))
+        return publish_description(
+            one.workspace, replace(array, made=how), replace(grid, metadata={})
+        )
+    described = _table(name, box, inputs)
+    return publish_description(one.workspace, replace(described, made=how), None)
+
+
+def _table(name: str, box: Box, inputs: Mapping[str, Table | Array]) -> Table:
+    assert isinstance(box, TableBox)
+    schema = box.schema(inputs)
+    return Table(
+        name=name,
+        version="",
+        path="table",
+        attributes=tuple(
+            a for a in attributes_of(box, inputs) if set(a.columns) <= set(schema.names)
+        ),
+        types={f.name: str(f.type) for f in schema},
+    )
+
+
+def _made(
+    one: Run,
+    name: str,
+    step: Step,
+    inputs: Mapping[str, Table | Array],
+    predicate: Predicate,
+    registry: Registry,
+) -> Dataset:
+    """The wanted rows, published."""
+    began = time.monotonic()
+    assert isinstance(step.box, TableBox)
+    image = replace(_table(name, step.box, inputs), made=one.how(name, step, inputs), kept=False)
+    schema = pa.schema([(c, pa.type_for_alias(t)) for c, t in image.types.items()])
+    kept = predicate.expression(schema)
+    every = [image, *_behind(one.workspace, inputs.values())]
+    known = recipes(every, registry)
+    with (
+        one.workspace.staged(name) as stage,
+        watched(one.spark, name, one.progress),
+    ):
+        _, parts, found = needed(image, predicate.region(schema), known, one.spark)
+        frame = made_within(step.box, found, parts, one.spark)
+        mine = frame.mapInArrow(_keeping(kept), frame.schema)
+        made = write(mine, stage, name, image.attributes)
+        seconds = round(time.monotonic() - began, 3)
+        how = replace(one.how(name, step, inputs), seconds=seconds)
+        notes = {"only": predicate.text}
+        return one.workspace.publish(stage, replace(made, made=how, notes=notes))
+
+
+def _keeping(
+    kept: pc.Expression,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from pa.Table.from_batches([batch]).filter(kept).to_batches()
+
+    return work
+
+
+def _behind(workspace: Workspace, datasets: Iterable[Table | Array]) -> list[Table | Array]:
+    """Datasets and all that they were made from, each once."""
+    found: dict[Key, Table | Array] = {}
+    waiting = list(datasets)
+    while waiting:
+        each = waiting.pop()
+        if each.key not in found:
+            found[each.key] = each
+            inputs = each.made.inputs.values() if each.made else ()
+            waiting += [workspace.dataset(*key) for key in inputs]
+    return list(found.values())

@@ -1,0 +1,132 @@
+"""Forward again over a filtered part: what was not kept is made again, where it is needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import cast
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+
+from inverses.outline import outline
+from inverses.planner import Hop, Plan
+from inverses.recipes import Recipes
+from inverses.registry import Inputs
+from pipelines.arrays import coordinate, inside, touched
+from pipelines.boxes.box import CellBox, TableBox
+from pipelines.contents import MadeCells, held_table
+from pipelines.datasets import Array, Key, Table
+from pipelines.filters import Filter, Span
+from pipelines.sharing import rows_of_chunks
+from pipelines.tables import GROUP_ROWS, restricted, rows_in
+
+
+def available(
+    dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
+) -> Table | Array:
+    """A dataset that can be read within a region: itself if it was kept, else made again there."""
+    if dataset.kept or dataset.content is not None:
+        return dataset
+    recipe = known[dataset.key]
+    at, parts, inputs = needed(dataset, region, known, spark)
+    if isinstance(dataset, Array):
+        coordinates = {d: coordinate(dataset, d) for d in dataset.dims}
+        return replace(dataset, content=MadeCells(recipe.box, inputs, coordinates))
+    rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
+    mine = rows.take(np.unique(rows_in(rows, at)[1]))
+    remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
+    return replace(dataset, groups=remade.groups, content=remade.content)
+
+
+def needed(
+    dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
+) -> tuple[Filter, dict[str, Filter], dict[str, Table | Array]]:
+    """The region in all columns it can be told by, and the parts of the inputs that it needs."""
+    recipe = known[dataset.key]
+    at = with_indices(region, dataset, known)
+    parts = {port: recipe.region(port, at) for port in recipe.inputs}
+    found = {
+        port: available(each, parts[port], known, spark) for port, each in recipe.inputs.items()
+    }
+    return at, parts, found
+
+
+def made_within(
+    box: TableBox,
+    inputs: Mapping[str, Table | Array],
+    parts: Mapping[str, Filter],
+    spark: SparkSession,
+) -> DataFrame:
+    """The rows that a box makes of parts of its inputs; what lies outside them is not read."""
+    if isinstance(box, CellBox):
+        port = box.takes[0].name
+        array = cast(Array, inputs[port])
+        found = touched(array, array.variables[0], inside(array, parts[port]))
+        chunks = [chunk for chunk, _ in found]
+        schema = box.schema(inputs)
+        return rows_of_chunks(spark, inputs, port, box.rows_in, schema, chunks)
+    some = {
+        port: restricted(each, parts[port]) if isinstance(each, Table) else each
+        for port, each in inputs.items()
+    }
+    return box.run(some, spark)
+
+
+def with_indices(region: Filter, image: Table | Array, known: Recipes) -> Filter:
+    """A region in coordinates, with the indices that these have in the array rows came from."""
+    array = _array_behind(image, known)
+    if not isinstance(image, Table) or array is None:
+        return region
+    spans = dict(region.spans)
+    for dim in array.dims:
+        index = f"{dim}_index"
+        if dim in spans and index in image.columns and index not in spans:
+            spans[index] = _indices(array, dim, spans[dim])
+    return Filter(region.owner, spans)
+
+
+def _array_behind(image: Table | Array, known: Recipes) -> Array | None:
+    """The one array that rows were found in, however many tables ago."""
+    inputs = list(known[image.key].inputs.values()) if image.key in known else []
+    if len(inputs) != 1:
+        return None
+    return inputs[0] if isinstance(inputs[0], Array) else _array_behind(inputs[0], known)
+
+
+def _indices(array: Array, dim: str, where: Span) -> Span:
+    """The indices of all coordinates in each range, from the first to the last of them."""
+    values = coordinate(array, dim)
+    values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+    inside_ = (values >= where.low[:, None]) & (values <= where.high[:, None])
+    first = inside_.argmax(axis=1)
+    last = len(values) - 1 - inside_[:, ::-1].argmax(axis=1)
+    none = ~inside_.any(axis=1)
+    return Span(np.where(none, 1, first), np.where(none, 0, last))
+
+
+class Again:
+    """What a trace has made again of datasets that were not kept, each once."""
+
+    def __init__(self, planned: Plan, spark: SparkSession) -> None:
+        self.recipes = planned.recipes
+        self.times = Counter(hop.source.key for hop in planned.hops)
+        self.outline = cache(lambda: outline(planned))
+        self.spark = spark
+        self.made: dict[Key, Table | Array] = {}
+
+    def source(self, hop: Hop, region: Filter) -> Table | Array:
+        """The source of a hop, readable in a region; where other hops lead to it, in theirs too."""
+        dataset = hop.source
+        if dataset.kept:
+            return dataset
+        if dataset.key not in self.made:
+            whole = self.outline()[dataset.key] if self.times[dataset.key] > 1 else region
+            self.made[dataset.key] = available(dataset, whole, self.recipes, self.spark)
+        return self.made[dataset.key]
+
+    def inputs(self, hop: Hop, region: Filter) -> Inputs:
+        """All inputs of a hop's box, readable where they are behind a region."""
+        return needed(hop.image, region, self.recipes, self.spark)[2]

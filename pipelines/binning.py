@@ -1,0 +1,103 @@
+"""Bins: the edges that cut an axis into cells, the same ones forwards and backwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.errors import Refused
+from pipelines.filters import Span
+
+MOST_BINS = 1_000_000
+CIRCLE = 360.0
+TURNS = (-1, 0, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Bins from each edge up to the next, which itself is in the next bin.
+
+    On a circle the edges go round it three times, so that degrees from -180 and from 0 both fit.
+
+    >>> halves = Bins(np.array([0.0, 0.5, 1.0]), 2)
+    >>> halves.of(np.array([0.2, 0.5, 1.0, np.nan])).tolist()
+    [0, 1, -1, -1]
+    >>> halves.spans(Span(np.array([1]), np.array([1])))
+    [0.5..1]
+    """
+
+    edges: NDArray[Any]
+    count: int
+
+    def of(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """The bin of each value; -1 for those in none."""
+        place = np.searchsorted(self.edges, values, "right") - 1
+        outside = (place < 0) | (place >= len(self.edges) - 1)
+        return np.where(outside, -1, place % self.count).astype(np.int64)
+
+    def spans(self, bins: Span | None) -> list[Span]:
+        """The values that fall into bins from one to another, one span for each turn."""
+        low, high = (0, self.count - 1) if bins is None else (bins.low, bins.high)
+        first = np.atleast_1d(np.clip(low, 0, self.count)).astype(np.int64)
+        last = np.atleast_1d(np.clip(high, -1, self.count - 1)).astype(np.int64)
+        starts = range(0, len(self.edges) - 1, self.count)
+        return [Span(self.edges[first + s], _before(self.edges[last + 1 + s])) for s in starts]
+
+
+def _before(edges: NDArray[Any]) -> NDArray[Any]:
+    """The last value before each edge."""
+    if edges.dtype.kind == "M":
+        return np.asarray(edges - np.timedelta64(1, "us"))
+    return np.asarray(np.nextafter(edges, -np.inf))
+
+
+def degrees(low: float, high: float, step: float) -> Bins:
+    """Bins of one size from `low` to `high`, which is in the last of them."""
+    count = _count(low, high, step)
+    edges = low + step * np.arange(count + 1)
+    return Bins(np.append(edges[:-1], np.nextafter(high, np.inf)), count)
+
+
+def longitudes(west: float, east: float, step: float) -> Bins:
+    """Bins of longitude: round the earth if `east` is 360 degrees after `west`."""
+    if not circles(west, east):
+        return degrees(west, east, step)
+    count = _count(west, east, step)
+    once = west + step * np.arange(count)
+    around = np.concatenate([once + turn * CIRCLE for turn in TURNS])
+    return Bins(np.append(around, west + 2 * CIRCLE), count)
+
+
+def circles(west: float, east: float) -> bool:
+    return east - west == CIRCLE
+
+
+def _count(low: float, high: float, step: float) -> int:
+    """How many bins of a size fit; refused if it is not a whole number of them."""
+    count = round((high - low) / step)
+    if not 1 <= count <= MOST_BINS or abs(low + count * step - high) > 1e-6 * step:
+        raise Refused(f"cells of {step:g} degrees do not fill {low:g} to {high:g} evenly")
+    return count
+
+
+def times(start: str, hours: float, steps: int) -> Bins:
+    """Bins of a number of hours each, from a date on."""
+    try:
+        first = np.datetime64(start, "us")
+    except ValueError:
+        raise Refused(f'start is "{start:.60}", not a time, like: 2000-01-01T06:00') from None
+    return Bins(
+        first + np.round(hours * 3600e6).astype("timedelta64[us]") * np.arange(steps + 1), steps
+    )
+
+
+def numbers(start: str, width: float, steps: int) -> Bins:
+    """Bins of a width each, from a number on."""
+    try:
+        first = float(start)
+    except ValueError:
+        raise Refused(f'start is "{start:.60}", not a number, like: 0') from None
+    return Bins(first + width * np.arange(steps + 1), steps)

@@ -1,0 +1,100 @@
+"""Running in part makes exactly the rows that a full run would, from only the chunks they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import pytest
+from pyspark.sql import SparkSession
+
+from inverses.partial import run_only
+from inverses.trace import trace
+from pipelines import arrays
+from pipelines.datasets import Array, Table
+from pipelines.errors import Refused
+from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.predicates import parsed
+from pipelines.tables import matching, schema_of
+from pipelines.workspace import Workspace
+
+HERE = cast(SparkSession, Here(2))
+
+
+def over(demo: Workspace) -> Pipeline:
+    """The demo's pipeline over its field as a file from outside."""
+    field = demo.dataset("agcm").path
+    return Pipeline.from_text(
+        f"name: part\nsources: {{agcm: {{path: {field}}}}}\nboxes:\n"
+        "  minima: {box: extract_minima, inputs: {field: agcm}}\n"
+        "  tracks: {box: identify_tracks, inputs: {minima: minima}}\n"
+    )
+
+
+@contextmanager
+def watching_steps() -> Iterator[set[tuple[str, int]]]:
+    """Which steps of which variables are read."""
+    read, plainly = set(), arrays._values
+
+    def values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> Any:
+        if array.content is None:
+            read.update((variable, step) for step in range(*map(int, ranges[0])))
+        return plainly(array, variable, ranges)
+
+    with patch.object(arrays, "_values", values):
+        yield read
+
+
+def rows(workspace: Workspace, name: str, where: str | None = None) -> list[str]:
+    table = workspace.dataset(name)
+    assert isinstance(table, Table)
+    kept = parsed(where).expression(schema_of(table)) if where else None
+    return sorted(map(str, matching(table, kept).to_pylist()))
+
+
+@pytest.mark.parametrize(
+    "name, where, steps",
+    [
+        ("minima", "time between '2000-01-20' and '2000-01-22' and lat between 20 and 60", 24),
+        ("minima", "time = '2000-01-20' and pressure < 100000", 24),
+        ("tracks", "time < '2000-01-10' and lat > 30", 48),
+        ("minima", "lon > 300 or lon < 3", 240),
+    ],
+)
+def test_only_the_rows_asked_for_are_made_from_only_the_chunks_they_need(
+    demo: Workspace, tmp_path: Path, name: str, where: str, steps: int
+) -> None:
+    workspace = Workspace.create(tmp_path / "w")
+    with watching_steps() as read:
+        run_only(over(demo), workspace, HERE, f"{name}: {where}")
+    assert rows(workspace, name) == rows(demo, name, where)
+    assert len({step for _, step in read}) <= steps
+
+
+def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "w")
+    run_only(over(demo), workspace, HERE, "tracks: time < '2000-01-10'")
+    assert not workspace.dataset("minima").kept
+    row = matching(cast(Table, workspace.dataset("tracks")), None).to_pylist()[7]
+    where = f"track = {row['track']} and time = '{row['time']}'"
+    here, there = (trace(w, "tracks", where, spark=HERE) for w in (workspace, demo))
+    assert here.cells("agcm").to_pylist() == there.cells("agcm").to_pylist()
+    assert here.guarantee("agcm") == there.guarantee("agcm")
+
+
+@pytest.mark.parametrize(
+    "only, says",
+    [
+        ("tracks", "say a table and a predicate"),
+        ("trakcs: lat > 3", "did you mean"),
+        ("tracks: latt > 3", "latt"),
+        ("tracks: lat > open('x')", "cannot use"),
+    ],
+)
+def test_a_wrong_bound_is_refused(demo: Workspace, tmp_path: Path, only: str, says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        run_only(over(demo), Workspace.create(tmp_path / "w"), HERE, only)
