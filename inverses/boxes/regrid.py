@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from inverses.guarantees import COMPLETE, PURE
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.reaches import reached
-from inverses.registry import AGGREGATE, ANY, SCALAR, USED, weakly_inverts
-from pipelines.boxes.regrid import PLACES, Coarsen, Picking, Regrid
+from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
+from pipelines.boxes.regrid import PLACES, Coarsen, Regrid
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
 
@@ -15,7 +15,7 @@ CELLS: dict[str, Any] = {
     "image": ANY,
     "yields": [USED],
     "level": ELEMENT,
-    "promises": [COMPLETE, PURE],
+    "promises": [COMPLETE, PURE, FAITHFUL],
 }
 
 
@@ -35,13 +35,4 @@ def covered(box: Coarsen, at: Filter, source: Array) -> Filter:
     found = at.only(*source.dims)
     for dim in source.dims:
         found = reached(found, dim, *box.covered(source, dim), source)
-    return found
-
-
-@weakly_inverts(Picking, nature=SCALAR, **CELLS)
-def same_cell(box: Picking, at: Filter, source: Array) -> Filter:
-    """The cell that was taken."""
-    found = at.only(*source.dims)
-    for dim, places in box.picked(source).items():
-        found = reached(found, dim, places, places, source)
     return found

@@ -147,10 +147,7 @@ class WindowMedian(Window):
     """
 
     name: ClassVar = "window_median"
-    contributed: ClassVar = (
-        "Every cell of the window, missing ones too, but for those that could have any value "
-        "because the others' values in the middle are equal."
-    )
+    contributed: ClassVar = "Every cell of the window, missing ones too."
 
     def of_windows(self, padded: Values, rows: int, columns: int) -> Values:
         windows = sliding_window_view(padded, (rows, columns), axis=(1, 2))
