@@ -26,7 +26,7 @@ from tests.inverses.grids import PATIENCE, beside, changing, plain_array
 from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
-SMALL = (2, 3, 3)
+SMALL = (2, 2, 3)
 
 
 def nan_where(missing: Any, values: Any) -> Any:

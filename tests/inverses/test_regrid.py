@@ -1,32 +1,31 @@
-"""Regridding, coarsening and subsets do what they say, and so do their inverses."""
+"""Other grids are those that looking at every pair of cells makes, and so are the cells behind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-import cftime
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
-from inverses.boxes import regrid as shipped
-from inverses.registry import AGGREGATE, Registry, weakly_inverts
-from pipelines.boxes import regrid
-from pipelines.boxes.regrid import Coarsen, Regrid, Select, Subset
+from inverses.boxes.regrid import covered, weighed
+from inverses.guarantees import EXACT
+from pipelines.boxes.regrid import Coarsen, Regrid
 from pipelines.datasets import Array
 from pipelines.errors import Refused
-from pipelines.filters import Filter
-from pipelines.moments import between
-from tests.inverses.cases import Case, small_arrays
-from tests.inverses.grids import MANY, PATIENCE, caught, changed, holds, plain_array
+from pipelines.filters import Filter, Span
+from tests.inverses import wrong
+from tests.inverses.cases import Case, Plain, check, small_arrays
+from tests.inverses.families import FEW, MANY, cells, in_parts, traced
+from tests.inverses.grids import PATIENCE, changed, plain_array
+from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
-REGISTRY = Registry.from_modules([regrid, shipped])
-Plain = Mapping[str, Any]
-SMALL = (2, 4, 4)
+FIELDS = small_arrays(("a",), most=(2, 3, 4))
 
 
 def mixed(values: Any, lat: Any, lon: Any) -> Any:
@@ -111,34 +110,21 @@ def _linear(places: list[float], at: float, round_: bool) -> list[float]:
     return found
 
 
-@given(
-    small_arrays(("a",), most=SMALL),
-    st.sampled_from([15.0, 25.0, 45.0, 70.0, 180.0]),
-    st.sampled_from(["nearest", "bilinear", "conservative"]),
-    st.data(),
-)
-@MANY
-def test_regrid_holds_every_law(
-    field: Array, resolution: float, method: str, data: st.DataObject
-) -> None:
-    box = Regrid(max(resolution, 8 * resolution / field.size["lon"] ** 2), method)
+def regridded(field: Array, resolution: float, method: str) -> Case:
+    box = Regrid(resolution, method)
     weights = [weights_for(field, d, box) for d in ("lat", "lon")]
 
     def forward(given_: Plain) -> Any:
         return {v: mixed(values, *weights) for v, values in given_["field"].items()}
 
-    holds(Case(box, {"field": field}, forward), REGISTRY, data)
+    return Case(box, {"field": field}, forward)
 
 
-@given(small_arrays(("a",), most=SMALL), st.tuples(*[st.integers(1, 3)] * 3), st.data())
-@MANY
-def test_coarsen_holds_every_law(
-    field: Array, factors: tuple[int, int, int], data: st.DataObject
-) -> None:
+def coarsened(field: Array, factors: tuple[int, int, int]) -> Case:
     def forward(given_: Plain) -> Any:
         return {v: _coarser(values, factors) for v, values in given_["field"].items()}
 
-    holds(Case(Coarsen(*factors), {"field": field}, forward), REGISTRY, data)
+    return Case(Coarsen(*factors), {"field": field}, forward)
 
 
 def _coarser(values: Any, factors: tuple[int, int, int]) -> Any:
@@ -151,110 +137,77 @@ def _coarser(values: Any, factors: tuple[int, int, int]) -> Any:
     return made
 
 
-@given(
-    small_arrays(("a", "b"), most=SMALL),
-    st.sampled_from([(-90, 90), (-60, 30), (-20, 90)]),
-    st.sampled_from([(-180, 180), (0, 200), (300, 90), (-30, 20), (170, 0)]),
-    st.sampled_from([("", ""), ("", "2000-01-01T00"), ("2000-01-01", "2000")]),
-    st.data(),
-)
-@MANY
-def test_subset_holds_every_law(
-    field: Array, lat: Any, lon: Any, time: Any, data: st.DataObject
-) -> None:
-    rows = [y for y, n in enumerate(_at(field, "lat")) if lat[0] <= n <= lat[1]]
-    columns = _eastward(field, *lon)
-    steps = [0] if time[1].endswith("T00") else list(range(field.size["time"]))
-
-    def forward(given_: Plain) -> Any:
-        return {v: a[np.ix_(steps, rows, columns)] for v, a in given_["field"].items()}
-
-    box = Subset(*map(float, (*lat, *lon)), *time)
-    if not rows or not columns:
-        with pytest.raises(Refused, match="nothing of"):
-            box.grid({"field": field})
-        return
-    holds(Case(box, {"field": field}, forward), REGISTRY, data)
+WORLDS: dict[Any, st.SearchStrategy[Case]] = {
+    Regrid: st.builds(
+        regridded,
+        FIELDS,
+        st.sampled_from([25.0, 45.0, 70.0, 180.0]),
+        st.sampled_from(["nearest", "bilinear", "conservative"]),
+    ),
+    Coarsen: st.builds(coarsened, FIELDS, st.tuples(*[st.integers(1, 3)] * 3)),
+}
 
 
-def _at(field: Array, dim: str) -> list[float]:
-    found: list[float] = field.content.coordinate(dim).tolist()
-    return found
+@pytest.mark.parametrize("kind", WORLDS)
+@given(data=st.data())
+@settings(max_examples=MANY)
+def test_every_inverse_of_a_grid_finds_what_is_promised(kind: Any, data: st.DataObject) -> None:
+    check(data.draw(WORLDS[kind]), REGISTRY, 4)
 
 
-def _eastward(field: Array, west: float, east: float) -> list[int]:
-    """The columns from west to east, walking a degree at a time."""
-    walked = [d % 360 for d in range(int(west), int(east) + (360 if east <= west else 0) + 1)]
-    whole = len(walked) > 360
-    size = field.size["lon"]
-    held = [x for x, n in enumerate(_at(field, "lon")) if whole or _walked(n, walked)]
-    if not field.circular or len(held) == size:
-        return held
-    starts = [x for x in held if (x - 1) % size not in held]
-    return [(x + starts[0]) % size for x in range(size) if (x + starts[0]) % size in held]
+@pytest.mark.parametrize("kind", WORLDS)
+@given(data=st.data())
+@settings(max_examples=FEW)
+def test_a_grid_can_be_made_and_inverted_in_parts(kind: Any, data: st.DataObject) -> None:
+    in_parts(data.draw(WORLDS[kind]), REGISTRY, data)
 
 
-def _walked(lon: float, walked: list[int]) -> bool:
-    return lon % 360 in walked or (int(lon) in walked and int(lon) + 1 in walked)
-
-
-@given(small_arrays(("a", "b"), most=SMALL), st.tuples(*[st.integers(1, 3)] * 3), st.data())
-@MANY
-def test_select_holds_every_law(
-    field: Array, steps: tuple[int, int, int], data: st.DataObject
-) -> None:
-    names = data.draw(st.sampled_from(["", "b", " b , a"]))
-    skip = data.draw(st.integers(0, field.size["time"] - 1))
-
-    def forward(given_: Plain) -> Any:
-        t, y, x = steps
-        return {v: a[skip:][::t, ::y, ::x] for v, a in given_["field"].items()}
-
-    case = Case(Select(names, *steps, skip), {"field": field}, forward)
-    assert [a.name for a in case.made.attributes[1:]] == {"": ["a", "b"], "b": ["b"]}.get(
-        names, ["b", "a"]
-    )
-    holds(case, REGISTRY, data)
-
-
-@weakly_inverts(Coarsen, nature=AGGREGATE, **shipped.CELLS)
-def past_the_edge(box: Coarsen, at: Filter, source: Array) -> Filter:
-    """Wrong: as many cells from the last one back."""
+def from_the_end(box: Coarsen, at: Filter, source: Array) -> Filter:
     lon, last = at.spans["lon"], source.size["lon"] - 1
-    whole = shipped.covered(box, at.only("time", "lat"), source)
-    return whole & at.to(
-        lon=type(lon)(last - (lon.high + 1) * box.lon + 1, last - lon.low * box.lon)
-    )
+    back = Span(last - (lon.high + 1) * box.lon + 1, last - lon.low * box.lon)
+    return covered(box, at.only("time", "lat"), source) & at.to(lon=back)
 
 
-@weakly_inverts(Regrid, nature=AGGREGATE, **shipped.CELLS)
 def only_nearest(box: Regrid, at: Filter, source: Array) -> Filter:
-    """Wrong: forgets all but the nearest cell."""
-    return shipped.weighed(Regrid(box.resolution, "nearest"), at, source)
+    return weighed(Regrid(box.resolution, "nearest"), at, source)
 
 
-def test_a_wrong_inverse_of_coarsen_is_caught() -> None:
-    def case_of(field: Array) -> Case:
-        def forward(given_: Plain) -> Any:
-            return {v: _coarser(values, (1, 2, 2)) for v, values in given_["field"].items()}
-
-        return Case(Coarsen(), {"field": field}, forward)
-
-    caught(case_of, Registry({}, (), ()), past_the_edge)
+def one_more(box: Regrid, at: Filter, source: Array) -> Filter:
+    found = weighed(box, at, source)
+    wide = found.spans["lat"].grown(1, 0, source.size["lat"] - 1)
+    return Filter(found.owner, {**found.spans, "lat": wide})
 
 
-def test_a_wrong_inverse_of_regrid_is_caught() -> None:
-    box = Regrid(30.0, "bilinear")
+WRONG: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "counts from the end": (Coarsen, "covered", {"function": from_the_end}),
+    "forgets all but the nearest": (Regrid, "weighed", {"function": only_nearest}),
+    "takes a row more": (Regrid, "weighed", {"function": one_more}),
+}
 
-    def case_of(field: Array) -> Case:
-        weights = [weights_for(field, d, box) for d in ("lat", "lon")]
 
-        def forward(given_: Plain) -> Any:
-            return {v: mixed(values, *weights) for v, values in given_["field"].items()}
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_inverse_of_a_grid_is_caught(case: str) -> None:
+    kind, name, made_wrong = WRONG[case]
+    registry = wrong.registry_with(name, **made_wrong)
+    law = "missing|not behind it"
+    wrong.assert_caught(lambda data: check(data.draw(WORLDS[kind]), registry), law)
 
-        return Case(box, {"field": field}, forward)
 
-    caught(case_of, Registry({}, (), ()), only_nearest)
+def test_a_coarse_cell_of_a_finer_grid_is_traced_over_the_seam_on_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    field = np.arange(96, dtype=np.float32).reshape(2, 6, 8)
+    boxes = """
+  fine: {box: regrid, inputs: {field: air}, params: {resolution: 22.5}, keep: false}
+  coarse: {box: coarsen, inputs: {field: fine}, params: {lat: 1, lon: 2}}
+"""
+    where = "time > '2001-03-01T03:00' and lat > 70 and lon < 10"
+    answer = traced({"air": field}, boxes, "coarse", where, spark, tmp_path)
+    found = cells(answer, "air")
+    # The first coarse column lies about the first old one, between its neighbours.
+    assert {x for _, _, x in found} == {7, 0, 1}
+    assert {(t, y) for t, y, _ in found} == {(1, 0), (1, 1)}
+    assert answer.guarantee("air") == EXACT
 
 
 def test_new_grids_say_whether_they_still_go_round() -> None:
@@ -264,10 +217,6 @@ def test_new_grids_say_whether_they_still_go_round() -> None:
         Coarsen(1, 1, 5): False,
         Regrid(60.0): True,
         Regrid(180.0): False,
-        Select(lon=2): True,
-        Select(lon=5): False,
-        Subset(): True,
-        Subset(west=0, east=200): False,
     }
     assert {box: bool(box.grid({"field": field}).circular) for box in said} == said
 
@@ -285,26 +234,20 @@ def test_a_conservative_mean_keeps_the_mean_of_the_globe() -> None:
     assert (values * bands).sum() == pytest.approx((rows * old).sum())
 
 
-def test_times_of_other_calendars_are_compared_too() -> None:
-    days = np.array([cftime.Datetime360Day(2000, 2, d) for d in (28, 29, 30)])
-    assert between(days, "2000-02-29", "", "subset").tolist() == [1, 2]
-    assert between(days, "", "2000-02-30T00", "subset").tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("box", "params", "said"),
     [
         ("regrid", {"method": "cubic"}, 'no method "cubic"'),
         ("regrid", {"resolution": 0.0}, "at least 0.01"),
         ("coarsen", {"lat": 0}, "at least 1"),
-        ("subset", {"south": 10, "north": -10}, "south is 10, above north"),
-        ("subset", {"start": "today"}, "is no time; a time is written like"),
-        ("select", {"variables": "a, c"}, 'no variable "c"'),
     ],
 )
-def test_what_cannot_be_made_is_refused_when_it_is_checked(
-    box: str, params: dict[str, Any], said: str
-) -> None:
+def test_grids_that_cannot_be_are_refused(box: str, params: dict[str, Any], said: str) -> None:
     with pytest.raises(Refused, match=said):
-        made = REGISTRY.boxes[box].from_params(params)
-        made.attributes_of({"field": plain_array((1, 1, 1), ("a", "b")).attributes})
+        REGISTRY.boxes[box].from_params(params)
+
+
+def test_a_grid_whose_rows_are_in_no_order_is_refused() -> None:
+    field = changed(plain_array((1, 3, 3)), {"lat": np.array([0.0, 20.0, 10.0])})
+    with pytest.raises(Refused, match='the lat of "field" are not in order'):
+        Regrid().grid({"field": field})
