@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import Refused
 from pipelines.expressions import expression
 
+pytestmark = pytest.mark.timeout(300 if settings().max_examples < 1000 else 7200)
 Tree = Any  # a number, a name, or an operator with its operands
 SIGNS = ("+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=")
 EXACT = {"sqrt": 1, "abs": 1, "isnan": 1, "min": 2, "max": 3, "where": 3, "-": 1}
