@@ -93,6 +93,10 @@ class Box(ABC):
         """The attributes at a port that an attribute is made of; none where that is not said."""
         return ()
 
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Of a row's columns, those by which it is still the same one if others change."""
+        return tuple(columns)
+
     def alone(self, attributes: Set[str]) -> Box:
         """The box to run on what is behind these attributes of a datum, and nothing else."""
         return self

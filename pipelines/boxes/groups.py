@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, ClassVar
@@ -87,6 +87,9 @@ class Aggregate(RowBox):
         """The columns it makes: of which column each, and how."""
         pairs = [text.partition(":")[::2] for text in listed(self.what)]
         return {f"{c.strip()}_{h.strip()}": (c.strip(), h.strip()) for c, h in pairs}
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return listed(self.keys)
 
     def together(self, port: str) -> tuple[str, ...]:
         return listed(self.keys)
@@ -250,6 +253,9 @@ class RankRows(RowBox):
         {"by": "y", "keys": "k", "least": True},
         {"by": "x", "keys": "k, s", "called": "place"},
     )
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return tuple(c for c in columns if c != self.called)
 
     def together(self, port: str) -> tuple[str, ...]:
         return listed(self.keys)
