@@ -140,7 +140,6 @@ class Mask(ArrayBox):
     name: ClassVar = "mask"
     takes: ClassVar = (Port("field", "array"), Port("mask", "array"))
     contributed: ClassVar = "The cell at the same place, and the mask's cell there."
-    influence: ClassVar = STATED
     flat: ClassVar = True
     examples: ClassVar = ({}, {"variable": "a", "invert": True})
 

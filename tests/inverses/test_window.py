@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,19 +30,22 @@ SIZES = st.sampled_from([(3, 3), (1, 3), (3, 1), (1, 5), (5, 7)])
 SCALE = 1e6  # what changes per metre is little, and the harness compares numbers of about one
 
 
-def members(shape: Any, y: int, x: int, size: tuple[int, int], circular: bool) -> Iterator[Any]:
-    """Rows and columns of a window, each cell once."""
-    rows = [r for r in range(y - size[0] // 2, y + size[0] // 2 + 1) if 0 <= r < shape[1]]
-    columns = range(x - size[1] // 2, x + size[1] // 2 + 1)
-    near = {c % shape[2] for c in columns} if circular else set(columns) & set(range(shape[2]))
-    return ((r, c) for r in rows for c in sorted(near))
+@cache
+def members(shape: Any, size: tuple[int, int], circular: bool) -> list[Any]:
+    """Each place with the rows and columns of its window, each cell once."""
+    found = []
+    for y, x in np.ndindex(shape[1:]):
+        rows = [r for r in range(y - size[0] // 2, y + size[0] // 2 + 1) if 0 <= r < shape[1]]
+        columns = range(x - size[1] // 2, x + size[1] // 2 + 1)
+        near = {c % shape[2] for c in columns} if circular else set(columns) & set(range(shape[2]))
+        found.append((y, x, np.ix_(range(shape[0]), rows, sorted(near))))
+    return found
 
 
 def windowed(values: Any, size: tuple[int, int], circular: bool, statistic: Any) -> Any:
     made = np.full(values.shape, np.nan)
-    for y, x in np.ndindex(values.shape[1:]):
-        rows, columns = zip(*members(values.shape, y, x, size, circular), strict=True)
-        for t, inside in enumerate(values[:, rows, columns].tolist()):
+    for y, x, window in members(values.shape, size, circular):
+        for t, inside in enumerate(values[window].reshape(len(values), -1).tolist()):
             there = [v for v in inside if v == v]
             made[t, y, x] = statistic(there) if there else np.nan
     return made
@@ -66,7 +69,7 @@ def windows(kind: Any, statistic: Any, **params: Any) -> st.SearchStrategy[Case]
     return st.builds(case, small_arrays(("a",), most=(2, 3, 4)), SIZES)
 
 
-def change(values: Any, at: list[float], n: int, round_: bool) -> tuple[Any, float]:
+def change(values: Any, at: Any, n: int, round_: bool) -> tuple[Any, float]:
     """How much rows of values change about the place `n`, and over how many degrees."""
     last = len(at) - 1
     if round_ and last >= 2:
@@ -78,21 +81,20 @@ def change(values: Any, at: list[float], n: int, round_: bool) -> tuple[Any, flo
 
 
 def to_the_east(values: Any, field: Array) -> Any:
-    lat, lon = (field.content.coordinate(d).tolist() for d in ("lat", "lon"))
+    lat, lon = (field.content.coordinate(d) for d in ("lat", "lon"))
+    circles = np.where(np.abs(lat) < 89.999, 6371000 * np.cos(np.deg2rad(lat)), np.nan)
     made = np.empty(values.shape)
     for x in range(len(lon)):
-        more, apart = change(np.moveaxis(values, 2, 0), lon, x, bool(field.circular))
-        for y, north in enumerate(lat):
-            length = np.cos(np.deg2rad(north)) * 6371000 * np.deg2rad(apart)
-            made[:, y, x] = more[:, y] / (length if abs(north) < 89.999 else np.nan)
+        more, apart = change(values.transpose(2, 0, 1), lon, x, bool(field.circular))
+        made[:, :, x] = more / (circles * np.deg2rad(apart))
     return made
 
 
 def to_the_north(values: Any, field: Array) -> Any:
-    lat = field.content.coordinate("lat").tolist()
+    lat = field.content.coordinate("lat")
     made = np.empty(values.shape)
     for y in range(len(lat)):
-        more, apart = change(np.moveaxis(values, 1, 0), lat, y, False)
+        more, apart = change(values.transpose(1, 0, 2), lat, y, False)
         made[:, y] = more / (6371000 * np.deg2rad(apart))
     return made
 
