@@ -112,7 +112,13 @@ def _between(axis: Axis, edges: Values) -> tuple[Indices, Values]:
 
 
 def overlapping(axis: Axis, edges: Values, dim: str) -> Weights:
-    """The old cells that each new one overlaps, weighed by the area they share."""
+    """The old cells that each new one overlaps, weighed by the area they share.
+
+    >>> thirds = Axis(np.array([5.0, 15, 25]), np.array([0.0, 10, 20, 30]), 1, False)
+    >>> halves = overlapping(thirds, np.array([0.0, 15, 30]), "lon")
+    >>> halves.first.tolist(), halves.last.tolist(), halves.share.round(2).tolist()
+    ([0, 1], [1, 2], [[0.67, 0.33], [0.33, 0.67]])
+    """
     first = np.clip(np.searchsorted(axis.edges, edges[:-1], "right") - 1, 0, len(axis.places) - 1)
     last = np.clip(np.searchsorted(axis.edges, edges[1:], "left") - 1, first, len(axis.places) - 1)
     index = first[:, None] + np.arange((last - first).max() + 1)

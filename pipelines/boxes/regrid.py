@@ -40,7 +40,7 @@ class Regrid(ArrayBox):
     """
 
     resolution: float = param(
-        1.0, "how far apart new cells are", unit="degrees", low=0.01, high=180
+        1.0, "how far apart new cells are", unit="degrees", low=0.05, high=180
     )
     method: str = param("bilinear", "nearest, bilinear or conservative")
 
