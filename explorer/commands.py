@@ -17,7 +17,8 @@ from rich.progress import Progress as Bar
 from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
+from explorer.grid import print_grid, printable
+from explorer.shown import dataset_json, dataset_row, first_rows, plan_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
@@ -57,12 +58,12 @@ def _demo(asked: argparse.Namespace) -> None:
             demo(workspace, spark, progress)
         print(f"The demo is in {asked.workspace}: {', '.join(workspace.names())}.")
         return
-    workspace = Workspace.create(asked.workspace)
+    workspace = Workspace.create(asked.workspace, asked.catalog)
     _explore(asked, workspace, Registry.of(), lambda spark, told: demo(workspace, spark, told))
 
 
 def _serve(asked: argparse.Namespace) -> None:
-    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
     _explore(asked, workspace, registry, lambda spark, told: None, not asked.readers_only)
 
 
@@ -105,7 +106,7 @@ def _published(asked: argparse.Namespace) -> Iterator[tuple[Workspace, SparkSess
     Workspace.check_place(asked.workspace)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
-        workspace = Workspace.create(asked.workspace)
+        workspace = Workspace.create(asked.workspace, asked.catalog)
         before = set(_versions(workspace))
         try:
             yield workspace, spark, progress
@@ -123,7 +124,7 @@ def _versions(workspace: Workspace) -> Iterator[str]:
 
 def _trace(asked: argparse.Namespace) -> None:
     target = check_target(asked.export) if asked.export else None
-    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
     limits = _limits(asked)
     found, _ = _checked_plan(workspace, asked, registry, limits)
     with _progress() as progress:
@@ -171,7 +172,7 @@ def _checked_plan(
 
 
 def _plan(asked: argparse.Namespace) -> None:
-    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
     found, priced = _checked_plan(workspace, asked, registry, _limits(asked))
     if asked.json:
         print(json.dumps(plan_json(found, priced)))
@@ -179,7 +180,7 @@ def _plan(asked: argparse.Namespace) -> None:
     if found.unmet:
         print(words.unmet(found))
     print(f"{words.selected(found)}:")
-    _print_grid(_plan_rows(priced))
+    print_grid(_plan_rows(priced))
     print(words.price_in_words(priced))
 
 
@@ -189,21 +190,13 @@ def _plan_rows(priced: list[Price]) -> list[list[str]]:
     return [head, *([str(n), *astuple(s)] for n, s in steps)]
 
 
-def _print_grid(rows: list[list[str]]) -> None:
-    """Rows in columns as wide as they need; a terminal wraps, nothing is cut."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
-
-
 def _datasets(asked: argparse.Namespace) -> None:
     found = Workspace(asked.workspace).datasets()
     if asked.json:
         print(json.dumps([dataset_json(d) for d in found]))
         return
     head = ["name", "version", "kind", "size", "chunks", "attributes"]
-    _print_grid([head, *(dataset_row(d) for d in found)])
+    print_grid([head, *(dataset_row(d) for d in found)])
 
 
 def _show(asked: argparse.Namespace) -> None:
@@ -213,7 +206,7 @@ def _show(asked: argparse.Namespace) -> None:
         print(json.dumps(rows.to_pylist(), default=str))
         return
     shown = [[_shown(v) for v in row.values()] for row in rows.to_pylist()]
-    _print_grid([rows.column_names, *shown])
+    print_grid([rows.column_names, *shown])
     print(f"{rows.num_rows:,} shown of {total:,}")
 
 

@@ -16,9 +16,10 @@ from inverses.impact import Impact, impact
 from inverses.registry import Registry
 from inverses.words import many
 from pipelines.boxes.box import Box
+from pipelines.disk import write_whole
 from pipelines.errors import unknown
 from pipelines.spark import LOCAL, session
-from pipelines.workspace import Workspace, write_whole
+from pipelines.workspace import Workspace
 
 
 def check_boxes(asked: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inverses.answer import Answer, Found, estimated_seconds
+from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
 from inverses.planner import Hop, Inversion, Level, Plan
@@ -69,15 +70,6 @@ def _reads(price: Price) -> str:
     if not price.chunks:
         return "nothing but coordinates"
     return f"{many(price.chunks, 'chunk')}, {size(price.bytes)}"
-
-
-def many(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> many(1, "cell"), many(1200, "cell")
-    ('1 cell', '1,200 cells')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: float) -> str:

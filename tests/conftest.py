@@ -14,11 +14,17 @@ from pipelines.run import run
 from pipelines.spark import session, warm
 from pipelines.workspace import Workspace
 from tests.browser import chromium as chromium
+from tests.databases import catalog_url as catalog_url
+from tests.databases import postgres as postgres
 
 settings.register_profile("day", max_examples=150, deadline=None, derandomize=True)
 settings.register_profile(
     "night", max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+SHARED = {"spark", "demo", "chromium"}
+BUSY = {"stories", "faults", "hostile", "speed"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +40,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         nightly = [i for i in items if i.get_closest_marker("night")]
         items[:] = [i for i in items if i not in nightly]
         config.hook.pytest_deselected(items=nightly)
+    for item in items:
+        if SHARED & set(getattr(item, "fixturenames", ())) or BUSY & set(item.path.parts):
+            # All of these in one process, so that Spark and the demo are there once.
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
