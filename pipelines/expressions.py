@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class Expression:
 
     It says what it is made of, and what its values are. A comparison is 1 or 0, and 0 if a side
     is NaN (but `!=` is 1); `where(c, a, b)` is `a` where `c` is not 0, and NaN where `c` is; of
-    NaN all else makes NaN, except `isnan`.
+    NaN all else makes NaN, except `isnan`. NaN itself is written `nan`.
 
     >>> tax = expression("max(0.42 * salary - 8000, 0)")
     >>> tax.names
@@ -104,6 +104,11 @@ class Expression:
     def names(self) -> tuple[str, ...]:
         """The names it has, each once, as they first come."""
         return tuple(dict.fromkeys(_names(self.root)))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there is a `where` in it, so that it may use a name at one place only."""
+        return "where" in _operations(self.root)
 
     def values(self, given: Mapping[str, Any]) -> Values:
         """Its values, where names have these, which may be arrays that broadcast."""
@@ -145,6 +150,12 @@ def _names(part: Part) -> list[str]:
     return [part.name] if isinstance(part, Name) else []
 
 
+def _operations(part: Part) -> list[str]:
+    if not isinstance(part, Call):
+        return []
+    return [part.operation, *(each for o in part.operands for each in _operations(o))]
+
+
 def _values(part: Part, given: Mapping[str, Values]) -> Values:
     if isinstance(part, Call):
         operands = [_values(o, given) for o in part.operands]
@@ -154,7 +165,7 @@ def _values(part: Part, given: Mapping[str, Values]) -> Values:
 
 def _bounds(part: Part, given: Mapping[str, Bounds]) -> Bounds:
     if isinstance(part, Number):
-        return Bounds(part.value, part.value)
+        return ANYTHING if isnan(part.value) else Bounds(part.value, part.value)
     if isinstance(part, Name):
         return given.get(part.name, ANYTHING)
     return OPERATIONS[part.operation].bounds(*(_bounds(o, given) for o in part.operands))
@@ -294,7 +305,9 @@ class _Parser:
         self.at += 1
         if token.kind == "number":
             return Number(self.number(token))
-        return self.called(token.text, depth) if self.took("(") else Name(token.text.strip("`"))
+        if self.took("("):
+            return self.called(token.text, depth)
+        return Number(nan) if token.text == "nan" else Name(token.text.strip("`"))
 
     def number(self, token: _Token) -> float:
         if abs(float(token.text)) == inf:

@@ -26,6 +26,7 @@ from pipelines.sharing import rows_of_chunks, rows_together
 SHIPPED = (
     "pipelines.boxes.cyclones",
     "pipelines.boxes.relational",
+    "pipelines.boxes.mapping",
     "pipelines.boxes.groups",
     "pipelines.boxes.extraction",
     "pipelines.boxes.gridding",

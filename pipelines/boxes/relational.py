@@ -24,9 +24,10 @@ from pipelines.columns import (
 )
 from pipelines.datasets import Attribute, Dataset, Table
 from pipelines.errors import Refused
+from pipelines.filters import Filter
 from pipelines.predicates import parsed
 from pipelines.sharing import rows_together
-from pipelines.tables import column, schema_of
+from pipelines.tables import column, restricted, schema_of
 
 Names = Mapping[str, Mapping[str, str]]
 Given = Mapping[str, tuple[Attribute, ...]]
@@ -69,6 +70,15 @@ class FilterRows(RowBox):
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
         rows = inputs["rows"]
         return rows.filter(parsed(self.where).expression(rows.schema))
+
+    def region(self, rows: Table) -> Filter:
+        """A filter that holds every row the predicate keeps, and maybe more."""
+        return parsed(self.where).region(schema_of(rows))
+
+    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+        """Row groups that by their bounds hold nothing to be kept are not read."""
+        some = restricted(inputs["rows"], self.region(inputs["rows"]))
+        return rows_together(spark, {"rows": some}, {"rows": None}, self.rows, self.schema(inputs))
 
 
 @dataclass(frozen=True, slots=True)
