@@ -15,7 +15,7 @@ from inverses.registry import Registry
 from pipelines.boxes.gridding import GridRows, RasterizeTracks
 from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Quantity, Table, Time
-from tests.inverses.cases import VALUES, Case, check
+from tests.inverses.cases import VALUES, Case, Truth, check
 from tests.laws import Items
 
 REGISTRY = Registry.of()
@@ -93,6 +93,19 @@ HOW = {
     "mean": lambda rows: mean(there(rows, "v")),
     "max": lambda rows: max(there(rows, "v"), default=np.nan),
 }
+
+
+def of_nothing(step: Any, area: Mapping[str, float]) -> Truth:
+    """Where no row in a cell has a value, all of them are behind its absence."""
+
+    def stated(given: Given, port: str, datum: tuple[Any, ...]) -> Items:
+        rows = list(enumerate(given[port]))
+        inner = [(n, r) for n, r in rows if (step(r), cell_of(r, area)) == (datum[1], datum[2:])]
+        return set() if there([r for _, r in inner], "v") else {(n,) for n, _ in inner}
+
+    return stated
+
+
 STEPS = {
     "t": ({"time": "t", "every": 12.0, "steps": 2}, lambda r: (r["t"] - FIRST) // HALF_A_DAY),
     "n": ({"time": "n", "start": "0", "every": 1.0, "steps": 2}, lambda r: r["n"]),
@@ -117,13 +130,7 @@ def test_grid_rows_holds_every_promise(rows: Table, area: str, how: str, by: str
     def forward(given: Given) -> dict[str, np.ndarray]:
         return {name: gridded(given["rows"], AREAS[area], box.steps, step, HOW[how])}
 
-    def of_nothing(given: Given, port: str, datum: tuple[Any, ...]) -> Items:
-        """Where no row in a cell has a value, all of them are behind its absence."""
-        inner = {(n,): r for n, r in enumerate(given[port])
-                 if (step(r), cell_of(r, AREAS[area])) == (datum[1], datum[2:])}  # fmt: skip
-        return set() if there(list(inner.values()), "v") else set(inner)
-
-    besides = {"v": of_nothing}
+    besides = {"v": of_nothing(step, AREAS[area])}
     check(Case(box, {"rows": rows}, forward, besides=besides), REGISTRY, most=20)
 
 
@@ -131,13 +138,14 @@ def test_grid_rows_holds_every_promise(rows: Table, area: str, how: str, by: str
 @given(rows=points(), area=st.sampled_from(sorted(AREAS)), count=st.booleans())
 def test_rasterize_tracks_holds_every_promise(rows: Table, area: str, count: bool) -> None:
     box = RasterizeTracks.from_params(
-        {**AREAS[area], "lat": "y", "lon": "x", "count": count, "track": "n", "step": "n",
+        {**AREAS[area], "lat": "y", "lon": "x", "count": count, "track": "v", "step": "n",
          "steps": 2}
     )  # fmt: skip
 
     def forward(given: Given) -> dict[str, np.ndarray]:
-        made = len if count else lambda inner: min(there(inner, "n"), default=np.nan)
+        made = len if count else lambda inner: min(there(inner, "v"), default=np.nan)
         found = gridded(given["rows"], AREAS[area], 2, lambda r: r["n"], made)
-        return {"count" if count else "n": found}
+        return {"count" if count else "v": found}
 
-    check(Case(box, {"rows": rows}, forward), REGISTRY, most=20)
+    besides = {"v": of_nothing(lambda r: r["n"], AREAS[area])}
+    check(Case(box, {"rows": rows}, forward, besides=besides), REGISTRY, most=20)
