@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asked = _parser().parse_args(arguments)
         # Only here, since it takes seconds: a Ctrl-C while it lasts is still ours to answer.
-        import_module("explorer.commands").COMMANDS[asked.command](asked)
+        return int(import_module("explorer.commands").COMMANDS[asked.command](asked) or 0)
     except WhenceError as error:
         return _said(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -33,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("WHENCE_DEBUG"):
             raise
         return _said(f"{_unforeseen(error)} (WHENCE_DEBUG=1 shows where)", 1)
-    return 0
 
 
 def _unforeseen(error: Exception) -> str:
@@ -66,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_question(commands, "trace", "find the cells behind some rows")
     _add_question(commands, "plan", "show what a trace would do; runs nothing")
+    _add_impact(commands)
+    _add_check(commands)
     _add_open(commands)
     _add_datasets(commands)
     _add_show(commands)
@@ -170,6 +171,16 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser.add_argument(
         "--attribute", action="append", default=[], metavar="A", help="ask about it; 'all' for all"
     )
+    _answer_options(parser)
+    parser.add_argument(
+        "--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr .zarr.zip .whence.zip"
+    )
+    parser.add_argument(
+        "--prove", action="store_true", help="run the boxes again on the answer alone, and compare"
+    )
+
+
+def _answer_options(parser: Any) -> None:
     parser.add_argument("--want", default="exact", choices=list(WISHES))
     _workspace_option(parser)
     _boxes_option(parser)
@@ -177,10 +188,23 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser.add_argument("--limit-bytes", type=_count, metavar="N")
     parser.add_argument("--limit-cells", type=_count, metavar="N")
     parser.add_argument("--limit-seconds", type=_seconds, metavar="S")
-    parser.add_argument(
-        "--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr .zarr.zip .whence.zip"
-    )
     _spark_option(parser)
+
+
+def _add_impact(commands: Any) -> None:
+    parser = _command(commands, "impact", "find everything derived from some rows or cells")
+    parser.add_argument("dataset", metavar="DATASET")
+    _where_option(parser)
+    _answer_options(parser)
+
+
+def _add_check(commands: Any) -> None:
+    parser = _command(commands, "check", "test the inverses of boxes on generated data")
+    parser.add_argument("box", nargs="*", metavar="BOX", help="all of them unless named")
+    parser.add_argument("--trials", type=_count, default=100, metavar="N", help="of each box")
+    parser.add_argument("--save", metavar="PATH", help="keep the evidence in a file")
+    _boxes_option(parser)
+    _json_option(parser)
 
 
 def _add_open(commands: Any) -> None:

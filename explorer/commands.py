@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,6 +18,7 @@ from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
 from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
+from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
 from inverses.guarantees import names, wish
@@ -25,6 +26,7 @@ from inverses.outline import Price, prices
 from inverses.partial import Only, run_only
 from inverses.planner import Plan
 from inverses.planner import plan as planned
+from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select
 from inverses.trace import carry_out, check_sources
@@ -128,6 +130,8 @@ def _trace(asked: argparse.Namespace) -> None:
         spark = session(asked.master or LOCAL)
         warm(spark, "inverses.trace")
         answer = carry_out(found, spark, limits, progress)
+        if asked.prove:
+            answer = replace(answer, proof=prove(answer, spark))
     if target is not None:
         export(answer, target)
     if asked.json:
@@ -252,7 +256,7 @@ def _box_json(registry: Registry, name: str) -> dict[str, Any]:
     }
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "demo": _demo,
     "serve": _serve,
     "run": _run,
@@ -262,4 +266,6 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "datasets": _datasets,
     "show": _show,
     "boxes": _boxes,
+    "check": check_boxes,
+    "impact": lambda asked: show_impact(asked, _limits(asked)),
 }

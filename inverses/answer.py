@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inverses.guarantees import EXACT, Guarantee, names
 from inverses.outline import Price
-from inverses.planner import Plan
+from inverses.planner import Level, Plan
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
@@ -126,6 +126,34 @@ def in_coordinates(array: Array, filter_: Filter) -> Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """How many of the selected data came back when the boxes ran again on an answer alone."""
+
+    selected: int
+    given_back: int
+    why: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.given_back == self.selected
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "holds": self.holds,
+            "selected": self.selected,
+            "given_back": self.given_back,
+            "why": self.why,
+        }
+
+    def text(self) -> str:
+        """The verdict in one line."""
+        if self.holds:
+            return "proved: run again on this alone, the boxes give the selection back"
+        reason = f": {self.why}" if self.why else ""
+        return f"not proved: {self.given_back:,} of {self.selected:,} came back{reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Where a selection came from."""
 
@@ -133,6 +161,7 @@ class Answer:
     found: Mapping[Key, Found]
     seconds: dict[str, float]
     spark: Mapping[str, Any]
+    proof: Proof | None = None
 
     @property
     def lineage(self) -> dict[str, Found]:
@@ -174,6 +203,7 @@ class Answer:
                 k: round(self.seconds.get(k, 0.0), 3) for k in ("plan", "weak", "verify", "total")
             },
             "spark": dict(self.spark),
+            **({"proof": self.proof.to_json()} if self.proof else {}),
         }
 
     def _found_json(self, name: str, found: Found) -> dict[str, Any]:
@@ -186,7 +216,7 @@ class Answer:
             "guarantee": names(self.guarantee(name)),
             "chunks_read": found.chunks_read,
             "bytes_read": found.bytes_read,
-            "sample": [{k: _plain(v) for k, v in row.items()} for row in sample],
+            "sample": [{k: plain_value(v) for k, v in row.items()} for row in sample],
         }
 
 
@@ -217,13 +247,21 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
             "weak": [w.name for i in level.inversions for w in i.weak],
             "verify": [v.name for i in level.inversions for v in i.verify],
             "guarantee": names(level.guarantee),
+            "evidence": _evidence(level),
         }
         for hop in plan.hops
         for level in hop.levels
     ]
 
 
-def _plain(value: Any) -> Any:
+def _evidence(level: Level) -> dict[str, Any]:
+    """In how many trials the functions of a level have held, by name."""
+    used = [f for i in level.inversions for f in (*i.weak, *i.verify)]
+    return {f.name: f.evidence.trials for f in used if f.evidence is not None and f.evidence.held}
+
+
+def plain_value(value: Any) -> Any:
+    """A value as JSON can hold it."""
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inverses.outline import Check, Part
-from inverses.registry import Mask, Seen
+from inverses.registry import Inputs, Mask, Seen
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
 from pipelines.boxes.box import Box
@@ -35,6 +35,8 @@ class Question:
     scalar: tuple[bool, ...]
     variables: tuple[tuple[str, ...], ...]
     combines: bool
+    port: str = ""
+    inputs: Inputs = field(default_factory=dict)
 
     @classmethod
     def about(cls, box: Box, source: Table | Array, at: Filter, parts: list[Part]) -> Question:
@@ -50,6 +52,11 @@ class Question:
             tuple(p.variables for p in parts),
             checked or len(parts) > 1,
         )
+
+    @property
+    def around(self) -> tuple[Table | Array, str, Inputs]:
+        """The source that candidates are from, the port it is at, and all inputs, if need be."""
+        return self.source, self.port, self.inputs
 
     @property
     def identity(self) -> list[str]:
@@ -157,7 +164,7 @@ def _passes(question: Question, owner: Any, checks: Iterable[Check], seen: Seen)
     row = {k: v[owner] for k, v in question.at.items()}
     passed = np.ones(len(seen["owner"]), bool)
     for check in checks:
-        masks = [v(question.box, row, seen, question.source) for v in check.verify]
+        masks = [v(question.box, row, seen, *question.around) for v in check.verify]
         passed &= np.any(masks, axis=0) if check.unites else np.all(masks, axis=0)
     return passed
 

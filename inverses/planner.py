@@ -13,6 +13,7 @@ from inverses.registry import (
     AGGREGATE,
     SCALAR,
     USED,
+    Inputs,
     Registry,
     Verification,
     WeakInverse,
@@ -75,10 +76,17 @@ class Hop:
     image: Table | Array
     source: Table | Array
     levels: tuple[Level, ...]
+    inputs: Inputs = field(default_factory=dict)
 
     @property
     def guarantee(self) -> Guarantee:
         return self.levels[-1].guarantee
+
+    @property
+    def beside(self) -> bool:
+        """Whether something is verified by what is at the box's other ports."""
+        checks = (v for level in self.levels for i in level.inversions for v in i.verify)
+        return any(v.beside for v in checks)
 
     def finds(self, inversion: Inversion) -> list[Attribute]:
         """The attributes of the source that an inversion says it finds."""
@@ -140,7 +148,7 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
     wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost.
     """
-    ancestry = _ancestry(workspace, selection.dataset)
+    ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
@@ -152,7 +160,7 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
     return found
 
 
-def _ancestry(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
+def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
     """The versions a dataset was made from, each with an arrow back from what was made of it."""
     graph: nx.DiGraph[Key] = nx.DiGraph()
     graph.add_node(dataset.key, dataset=dataset)
@@ -178,10 +186,11 @@ def _hops(
         if image.made is None:
             continue
         box = registry.box_of(image.made)
+        inputs = {p: ancestry.nodes[k]["dataset"] for p, k in image.made.inputs.items()}
         for port, source_key in image.made.inputs.items():
             arrow = Arrow(box, port, ancestry.nodes[source_key]["dataset"], goal, registry)
             levels = _levels(arrow, image, selection, asked.get(key), held[key])
-            hop = Hop(box, port, image, arrow.source, levels)
+            hop = Hop(box, port, image, arrow.source, levels, inputs)
             yield hop
             held[source_key] = held.get(source_key, hop.guarantee) & hop.guarantee
             asked.setdefault(source_key, set()).update(_asks(hop))

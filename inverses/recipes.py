@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 
 from inverses.registry import Registry, WeakInverse
+from pipelines.boxes.alone import Copied
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Key, Table
 from pipelines.filters import Filter
@@ -24,6 +25,8 @@ class Recipe:
 
     def region(self, port: str, region: Filter) -> Filter:
         """What of an input the box must see to make what lies in a region."""
+        if isinstance(self.box, Copied):
+            return self.box.region(region)
         found = [w(self.box, region, self.inputs[port]) for w in self.pushes[port]]
         everything = Filter(np.unique(region.owner), {})
         return reduce(lambda a, b: a & b, found, everything)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inverses.evidence import Evidence, Known, known
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
@@ -24,6 +26,7 @@ ANY, USED = Type("Any"), Type("Used")
 Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
+Inputs = Mapping[str, Table | Array]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -50,6 +53,7 @@ class Registration:
     port: str | None = None
     named: str | None = None
     per_attribute: bool = False
+    evidence: Evidence | None = None
 
     def about(self, attribute: Attribute) -> Self:
         """This inverse, told which attribute it is to invert if it wants to be."""
@@ -90,15 +94,21 @@ class Verification(Registration):
 
     `needs` is its apply condition. One that decides `at_once` is called for many data together:
     each value in `at` is then an array beside the candidates, whose `owner` tells the data
-    apart. One that is `pointwise` does so too, and decides each candidate by itself.
+    apart. One that is `pointwise` does so too, and decides each candidate by itself. One that
+    looks `beside` decides by the box's other inputs as well: it is given all of them, by port, and
+    which port the candidates are from, in place of the source.
     """
 
     needs: Guarantee = NOTHING
     pointwise: bool = False
     at_once: bool = False
+    beside: bool = False
 
-    def __call__(self, box: Box, at: Row, seen: Seen, source: Dataset) -> Mask:
-        found: Mask = self.function(box, at, seen, source)
+    def __call__(
+        self, box: Box, at: Row, seen: Seen, source: Dataset, port: str, inputs: Inputs
+    ) -> Mask:
+        around = (port, inputs) if self.beside else (source,)
+        found: Mask = self.function(box, at, seen, *around)
         return found
 
 
@@ -136,17 +146,22 @@ def verifies(
     needs: Iterable[Property] = (),
     pointwise: bool = False,
     at_once: bool = False,
+    beside: bool = False,
     level: str = TUPLE,
     port: str | None = None,
     named: str | None = None,
     per_attribute: bool = False,
 ) -> Callable[[Function], Function]:
-    """Register `function(box, at, seen, source) -> mask` as a verification of `box`."""
+    """Register `function(box, at, seen, source) -> mask` as a verification of `box`.
+
+    If it looks beside, it is `function(box, at, seen, port, inputs) -> mask`.
+    """
 
     def register(function: Function) -> Function:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
-            function, port, named, per_attribute, frozenset(needs), pointwise, at_once or pointwise,
+            function, port, named, per_attribute, None, frozenset(needs), pointwise,
+            at_once or pointwise, beside,
         )  # fmt: skip
         return _registered(function, stated)
 
@@ -180,11 +195,22 @@ class Registry:
     verifications: tuple[Verification, ...]
 
     @classmethod
-    def of(cls, named: Iterable[str] = ()) -> Registry:
-        """What is shipped, what is installed, and what the named modules hold."""
+    def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
+        """What is shipped, what is installed, and what the named modules hold.
+
+        With the evidence that is shipped, and that in files of what was `tested` elsewhere.
+        """
         found = modules(named)
         facing = [import_module(name.replace("pipelines", "inverses")) for name in SHIPPED]
-        return cls.from_modules([*found, *facing])
+        return cls.from_modules([*found, *facing]).with_evidence(known(*tested))
+
+    def with_evidence(self, known: Known) -> Registry:
+        """The same boxes and inverses, with what testing has shown of them."""
+        return Registry(
+            self.boxes,
+            tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
+            tuple(replace(v, evidence=_evidence(v, known)) for v in self.verifications),
+        )
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -239,3 +265,8 @@ class Registry:
             if FAITHFUL in weak.promises
         ]
         return tuple({id(w.function): w for w in every}.values())
+
+
+def _evidence(stated: Registration, known: Known) -> Evidence | None:
+    box = getattr(stated.box, "name", "")
+    return known.get((box, stated.box.version, stated.name))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from inverses.outline import outline
 from inverses.planner import Hop, Plan
 from inverses.recipes import Recipes
+from inverses.registry import Inputs
 from pipelines.arrays import coordinate, inside, touched
 from pipelines.boxes.box import CellBox, TableBox
 from pipelines.contents import MadeCells, held_table
@@ -125,3 +126,7 @@ class Again:
             whole = self.outline()[dataset.key] if self.times[dataset.key] > 1 else region
             self.made[dataset.key] = available(dataset, whole, self.recipes, self.spark)
         return self.made[dataset.key]
+
+    def inputs(self, hop: Hop, region: Filter) -> Inputs:
+        """All inputs of a hop's box, readable where they are behind a region."""
+        return needed(hop.image, region, self.recipes, self.spark)[2]

@@ -25,7 +25,7 @@ from inverses.candidates import (
 from inverses.guarantees import wish
 from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import Hop, Plan, plan
-from inverses.registry import Registry
+from inverses.registry import Inputs, Registry
 from inverses.replay import Again
 from inverses.selection import select
 from pipelines.arrays import Chunk, inside, touched
@@ -144,10 +144,21 @@ def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
             outline = combined(parts)
             source = work.again.source(hop, outline) if work.again else hop.source
             label = f"{hop.image.name} to {hop.source.name}"
-            found = _asked(work, source, label, replace(question, source=source), parts)
+            asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
+            found = _asked(work, source, label, asked, parts)
         work.seconds["verify"] += time.monotonic() - began
     assert found is not None
     return found, outline
+
+
+def _beside(work: _Work, hop: Hop, at: Filter) -> Inputs:
+    """All inputs of a hop's box, readable where data are asked about, if a verification looks.
+
+    Each is traced by a hop of its own, which checks it and counts what is read of it.
+    """
+    if not hop.beside:
+        return {}
+    return work.again.inputs(hop, at) if work.again else hop.inputs
 
 
 def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
 from inverses.planner import Arrow, Hop, Inversion, Level, inversion_of
-from inverses.registry import Registration, Registry, Verification, WeakInverse
+from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
 from inverses.trace import invert
 from pipelines.arrays import chunks_of
@@ -22,7 +22,6 @@ from pipelines.filters import Filter
 from pipelines.here import Here
 from pipelines.tables import as_filter, column, matching
 
-Inputs = Mapping[str, Table | Array]
 Item = tuple[Any, ...]
 Items = set[Item]
 
@@ -57,12 +56,17 @@ def _rows(box: TableBox, inputs: Inputs) -> pa.Table:
 
 
 def inversions(
-    registry: Registry, box: Box, port: str, image: Table | Array, source: Table | Array
+    registry: Registry,
+    box: Box,
+    port: str,
+    image: Table | Array,
+    source: Table | Array,
+    inputs: Inputs | None = None,
 ) -> Iterator[tuple[Registration, Attribute, Hop]]:
     """Every registration that fits an attribute and a port, with a hop that uses it alone.
 
     A verification comes with the weak inverses whose promises it needs; a level below the first
-    with the best that can be had above it.
+    with the best that can be had above it. What looks beside needs all inputs.
     """
     arrow = Arrow(box, port, source, EXACT, registry)
     cells = [a for a in image.attributes if a.dims]
@@ -74,7 +78,11 @@ def inversions(
                 used = [stated] if isinstance(stated, WeakInverse) else _needed(stated, weak)
                 inversion = _alone(attribute, stated, used)
                 levels = (*_above(arrow, attribute, level), Level(level, (inversion,), EXACT))
-                yield stated, attribute, Hop(box, port, image, source, levels)
+                yield (
+                    stated,
+                    attribute,
+                    Hop(box, port, image, source, levels, inputs or {port: source}),
+                )
 
 
 def _needed(stated: Registration, weak: list[WeakInverse]) -> list[WeakInverse]:

@@ -145,6 +145,8 @@ def told(answer: Answer) -> list[str]:
     jobs = many(int(answer.spark["jobs"]), "Spark job")
     seconds = answer.seconds.get("total", 0.0)
     lines.append(f"read {many(chunks, 'chunk')}, {size(total)}, in {jobs} and {seconds:.1f} s")
+    if answer.proof is not None:
+        lines.append(answer.proof.text())
     return lines
 
 
@@ -161,7 +163,9 @@ def _found(name: str, found: Found, guarantee: Guarantee) -> str:
 def _because(hop: Hop, level: Level) -> str:
     used = [r for i in level.inversions for r in (*i.weak, *i.verify)]
     said = dict.fromkeys(f"{r.name}: {first_line(r)}" for r in used)
-    return f"  {hop.image.name} → {hop.source.name}, {level.name}: " + " ".join(said)
+    trials = [r.evidence.trials for r in used if r.evidence and r.evidence.held]
+    tested = f" (stated by the author, held in {min(trials):,} trials)" if trials else ""
+    return f"  {hop.image.name} → {hop.source.name}, {level.name}: {' '.join(said)}{tested}"
 
 
 def first_line(registration: Registration) -> str:

@@ -125,6 +125,15 @@ def cells_in(
     return owner, points, region[tuple((points - origin).T)]
 
 
+def cells_at(array: Array, variable: str, points: NDArray[np.int64]) -> NDArray[Any]:
+    """The values at some cells, each a row of indices; what lies around them is read with them."""
+    if not len(points):
+        return np.zeros(0)
+    low, stop = points.min(axis=0), points.max(axis=0) + 1
+    region = _values(array, variable, list(zip(low, stop, strict=True)))
+    return np.asarray(region[tuple((points - low).T)])
+
+
 def _first_of_each(
     owner: NDArray[np.int64], points: NDArray[np.int64], shape: NDArray[np.int64]
 ) -> NDArray[np.int64]:

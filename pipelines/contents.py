@@ -75,6 +75,26 @@ class MadeCells:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FewCells:
+    """An array of which only some cells are there, each a row of indices; others are missing."""
+
+    cells: Mapping[str, NDArray[np.int64]]
+    found: Mapping[str, NDArray[Any]]
+    coordinates: Mapping[str, NDArray[Any]]
+
+    def coordinate(self, dim: str) -> NDArray[Any]:
+        return self.coordinates[dim]
+
+    def values(self, variable: str, ranges: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
+        low, high = np.array(list(ranges.values())).T
+        made = np.full(high - low, np.nan)
+        cells = self.cells.get(variable, np.zeros((0, len(low)), np.int64))
+        inside = ((cells >= low) & (cells < high)).all(axis=1)
+        made[tuple((cells[inside] - low).T)] = self.found.get(variable, np.zeros(0))[inside]
+        return made
+
+
 def held_array(
     name: str,
     attributes: tuple[Attribute, ...],

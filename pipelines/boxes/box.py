@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -23,13 +23,22 @@ from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
 from pipelines.sharing import rows_of_chunks, rows_together
 
-SHIPPED = (
-    "pipelines.boxes.cyclones",
-    "pipelines.boxes.relational",
-    "pipelines.boxes.mapping",
-    "pipelines.boxes.groups",
-    "pipelines.boxes.extraction",
-    "pipelines.boxes.gridding",
+SHIPPED = tuple(
+    f"pipelines.boxes.{family}"
+    for family in (
+        "cyclones",
+        "pointwise",
+        "window",
+        "reduce",
+        "times",
+        "landcover",
+        "components",
+        "relational",
+        "mapping",
+        "groups",
+        "extraction",
+        "gridding",
+    )
 )
 MOST = 2**1000  # of what a float may be given as a whole number
 
@@ -81,6 +90,10 @@ class Box(ABC):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         """The attributes at a port that an attribute is made of; none where that is not said."""
         return ()
+
+    def alone(self, attributes: Set[str]) -> Box:
+        """The box to run on what is behind these attributes of a datum, and nothing else."""
+        return self
 
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrays import Ranges, coordinate
-from pipelines.boxes.box import STATED, ArrayBox, CellBox, Grid, Port, TableBox, param
+from pipelines.boxes import alone
+from pipelines.boxes.box import (
+    STATED,
+    ArrayBox,
+    Box,
+    CellBox,
+    Grid,
+    Port,
+    TableBox,
+    param,
+)
 from pipelines.datasets import (
     Array,
     Attribute,
@@ -136,6 +146,7 @@ class ExtractMinima(CellBox):
     )
     asks: ClassVar = ("time", "location", "pressure")
     influence: ClassVar = STATED
+    examples: ClassVar = ({"margin": 0.0}, {"margin": 1.0})
     contributed: ClassVar = (
         "The cells of the criterion that made the cell a minimum (three by three, else five by "
         "five), the cell whose pressure it is, and the two wind components there."
@@ -193,10 +204,18 @@ class IdentifyTracks(TableBox):
     )
     asks: ClassVar = ("time", "location")
     influence: ClassVar = STATED
+    examples: ClassVar = (
+        {"min_points": 2, "near_km": 3400.0, "far_km": 5000.0},
+        {"min_points": 3, "near_km": 5000.0, "far_km": 1000.0},
+    )
     contributed: ClassVar = (
         "To a point's time and place, the minimum it is; to its track number, the minima linked "
         "from the track's first point up to it, and every one whose removal would change it."
     )
+
+    def alone(self, attributes: Set[str]) -> Box:
+        copied = alone.Copied(("time", "time_index", *PLACE), ("track",))
+        return self if "track" in attributes else copied
 
     @property
     def reach_km(self) -> float:

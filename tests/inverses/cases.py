@@ -81,7 +81,7 @@ def check(case: Case, registry: Registry, most: int = 6) -> None:
     """Everything that is promised of a box and of its inverses, for a few data of what it made."""
     agrees(case)
     for port, source in case.inputs.items():
-        hops = list(inversions(registry, case.box, port, case.made, source))
+        hops = list(inversions(registry, case.box, port, case.made, source, case.inputs))
         assert hops, f"no inverse of {case.box.name} fits port {port}"
         for stated, attribute, hop in hops:
             at, numbers = _some(case, attribute, most)

@@ -1,0 +1,96 @@
+"""Commands that test what is stated: `check` on inverses, `impact` on what cells have led to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from inverses.answer import Limits
+from inverses.check import Finding, check
+from inverses.evidence import gathered
+from inverses.guarantees import names
+from inverses.impact import Impact, impact
+from inverses.registry import Registry
+from inverses.words import many
+from pipelines.boxes.box import Box
+from pipelines.errors import unknown
+from pipelines.spark import LOCAL, session
+from pipelines.workspace import Workspace, write_whole
+
+
+def check_boxes(asked: argparse.Namespace) -> int:
+    """Test the inverses of some boxes or all; 1 if a law does not hold."""
+    registry = Registry.of(asked.boxes)
+    found: list[Finding] = []
+    for kind in _kinds(registry, asked.box):
+        _say(f"checking {kind.name} ...")
+        mine = check(registry, kind, asked.trials)
+        found += mine
+        if not asked.json:
+            _print(kind, mine)
+    if asked.json:
+        print(json.dumps([each.to_json() for each in found]))
+    if asked.save:
+        _save(registry, found, Path(asked.save))
+    return 0 if all(each.holds for each in found) else 1
+
+
+def _kinds(registry: Registry, named: list[str]) -> Iterator[type[Box]]:
+    for name in named:
+        if name not in registry.boxes:
+            raise unknown("box", name, registry.boxes)
+    for name, kind in registry.boxes.items():
+        if kind.takes and (not named or name in named):
+            yield kind
+
+
+def _say(line: str) -> None:
+    if sys.stderr.isatty():
+        print(line, file=sys.stderr)
+
+
+def _print(kind: type[Box], found: list[Finding]) -> None:
+    if not found:
+        print(f"{kind.name}: no inverse could be tried; a trace takes everything as its source")
+    for each in found:
+        verdict = "holds" if each.holds else "DOES NOT HOLD"
+        print(f"{each.box}: {each.inverse}, {each.law}: {verdict} in {many(each.trials, 'trial')}")
+        if each.counterexample:
+            print(f"  {each.counterexample}")
+
+
+def _save(registry: Registry, found: list[Finding], path: Path) -> None:
+    told = [
+        (each.box, registry.boxes[each.box].version, each.inverse, each.trials, each.holds)
+        for each in found
+    ]
+    write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
+
+
+def show_impact(asked: argparse.Namespace, limits: Limits) -> None:
+    """Print what some rows or cells have had a part in."""
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
+    found = impact(
+        workspace,
+        asked.dataset,
+        asked.where,
+        asked.want,
+        spark=session(asked.master or LOCAL),
+        registry=registry,
+        limits=limits,
+    )
+    print(json.dumps(found.to_json()) if asked.json else "\n".join(_told(found)))
+
+
+def _told(found: Impact) -> Iterator[str]:
+    selection = found.selection
+    yield f"{len(selection):,} of {selection.dataset.name} had a part in:"
+    for (name, _), each in found.reached.items():
+        what = "cell" if each.dataset.kind == "array" else "row"
+        promised = " and ".join(names(each.guarantee)) or "no guarantee"
+        yield f"  {name}: {many(each.rows.num_rows, what)} ({promised})"
+    if not found.reached:
+        yield "  nothing"

@@ -1,0 +1,95 @@
+"""Where labels and mosaics came from: the inverses that face `pipelines/boxes/landcover.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
+from inverses.registry import (
+    AGGREGATE,
+    ANY,
+    USED,
+    Inputs,
+    Mask,
+    Row,
+    Seen,
+    verifies,
+    weakly_inverts,
+)
+from pipelines.arrays import cells_in, touched
+from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered
+from pipelines.datasets import ELEMENT, Array
+from pipelines.filters import Filter, Span
+
+CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
+EXACTLY: dict[str, Any] = {**CELLS, "needs": [COMPLETE], "promises": [COMPLETE, PURE]}
+
+
+@weakly_inverts(Label, **CELLS, promises=[COMPLETE, FAITHFUL])
+def whole_step(box: Label, at: Filter, source: Array) -> Filter:
+    """A region lies in one step, anywhere in it."""
+    return at.only(source.dims[0])
+
+
+@verifies(Label, **EXACTLY)
+def region(box: Label, at: Row, seen: Seen, source: Array) -> Mask:
+    """The cells that hang together with the cell; the cell alone where it is of no region."""
+    rows, columns = source.dims[1:]
+    field = np.full(source.shape[1:], np.nan)
+    field[seen[rows], seen[columns]] = seen["value"]
+    number = numbered(box.within(field), box.neighbours, columns in source.circular)
+    mine = number[at[rows], at[columns]]
+    if mine:
+        return np.asarray(number[seen[rows], seen[columns]] == mine)
+    return np.asarray((seen[rows] == at[rows]) & (seen[columns] == at[columns]))
+
+
+@weakly_inverts(Composite, **CELLS, promises=[COMPLETE, FAITHFUL])
+def all_steps(box: Composite, at: Filter, source: Array) -> Filter:
+    """Any step may have been taken, at the same place."""
+    return at.only(*source.dims[1:])
+
+
+@verifies(Composite, **EXACTLY, at_once=True)
+def on_top(box: Composite, at: Row, seen: Seen, source: Array) -> Mask:
+    """The first valid cell in time, or the latest."""
+    sign = 1 if box.how == "first" else -1
+    time = np.where(np.isnan(seen["value"]), np.inf, sign * seen[source.dims[0]])
+    pairs = np.column_stack([seen["owner"], seen["variable"]])
+    _, group = np.unique(pairs, axis=0, return_inverse=True)
+    best = np.full(len(time), np.inf)
+    np.minimum.at(best, group.ravel(), time)
+    return np.asarray((time == best[group.ravel()]) & np.isfinite(time))
+
+
+@weakly_inverts(Mosaic, **CELLS, promises=[COMPLETE, FAITHFUL])
+def its_place(box: Mosaic, at: Filter, source: Array) -> Filter:
+    """Each raster's cell at the datum's place may have been taken."""
+    return at.only(*source.dims)
+
+
+@verifies(Mosaic, **EXACTLY, pointwise=True, beside=True)
+def taken(box: Mosaic, at: Row, seen: Seen, port: str, inputs: Inputs) -> Mask:
+    """The raster's cell if it was taken, beside those of the other rasters at its place."""
+    ports = [p.name for p in box.takes]
+    source: Any = inputs[port]
+    found = np.zeros(len(seen["owner"]), bool)
+    for number in np.unique(seen["variable"]):
+        mine = np.flatnonzero(seen["variable"] == number)
+        at_points = {d: seen[d][mine] for d in source.dims}
+        stack = [_cells(inputs[p], source.variables[number], at_points) for p in ports]
+        found[mine] = box.taken(np.array(stack))[ports.index(port)]
+    return found
+
+
+def _cells(array: Any, variable: str, points: Seen) -> NDArray[np.float64]:
+    """The cells of a variable at some points, each chunk read once."""
+    found = np.full(len(next(iter(points.values()))), np.nan)
+    where = Filter(np.arange(len(found)), {d: Span(i, i) for d, i in points.items()})
+    for chunk, boxes in touched(array, variable, where):
+        owner, _, values = cells_in(array, chunk, where[boxes])
+        found[owner] = values
+    return found

@@ -1,0 +1,134 @@
+"""Samples: small inputs in memory that fit a box's ports, to test its inverses on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pipelines.boxes.box import Box, Port
+from pipelines.contents import held_array, held_table
+from pipelines.datasets import (
+    Array,
+    Attribute,
+    Location,
+    Pressure,
+    Quantity,
+    Table,
+    Text,
+    Time,
+    Type,
+    Wind,
+    WindDirection,
+    WindSpeed,
+)
+
+NUMBERS = st.sampled_from([np.nan, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.0, 7.0])
+SIZES = (2, 3, 4)
+AIR = {"slp": Pressure, "u10": Wind, "v10": Wind}
+UNITS = {"slp": "Pa", "u10": "m s-1", "v10": "m s-1"}
+ROWS: Mapping[str, tuple[st.SearchStrategy[Any], pa.DataType, Type]] = {
+    "k": (st.integers(0, 2), pa.int64(), Quantity),
+    "s": (st.sampled_from(["p", "q"]), pa.string(), Text),
+    "x": (NUMBERS, pa.float64(), Quantity),
+    "y": (NUMBERS, pa.float64(), Quantity),
+}
+PLACES = (
+    Attribute("time", Time, ("time", "time_index", "hours")),
+    Attribute("location", Location, ("lat", "lon", "lat_index", "lon_index")),
+    Attribute("wind_speed", WindSpeed, ("wind_speed",), "m s-1"),
+    Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
+)
+START = np.datetime64("2000-01-01", "us")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A box with parameters, and inputs for its ports."""
+
+    box: Box
+    inputs: Mapping[str, Table | Array]
+
+
+@st.composite
+def samples(draw: st.DrawFn, kind: type[Box]) -> Sample:
+    """A box with some of its example parameters, over small inputs."""
+    box = kind.from_params(draw(st.sampled_from(kind.examples)))
+    return Sample(box, {port.name: draw(inputs_for(port)) for port in box.takes})
+
+
+def inputs_for(port: Port) -> st.SearchStrategy[Table | Array]:
+    """Datasets that fit a port."""
+    if port.kind == "array":
+        return small_arrays(port)
+    return small_places(port) if Location in port.needs else small_tables(port)
+
+
+@st.composite
+def small_arrays(draw: st.DrawFn, port: Port) -> Array:
+    """A few steps of a coarse field, on a circle or not, cut anyhow."""
+    sizes = tuple(draw(st.integers(1, n)) for n in SIZES)
+    types = AIR if Pressure in port.needs else {"a": Quantity, "b": Quantity}
+    circular = draw(st.booleans())
+    coordinates = {
+        "time": START.astype("datetime64[ns]") + np.arange(sizes[0]) * np.timedelta64(6, "h"),
+        "lat": np.linspace(60, -60, sizes[1]) if sizes[1] > 1 else np.array([0.0]),
+        "lon": np.arange(sizes[2]) * (360 / sizes[2] if circular else 10.0),
+    }
+    described = (Attribute(v, t, (v,), UNITS.get(v, "1"), ("lat", "lon")) for v, t in types.items())
+    values = {v: draw(arrays(np.float64, sizes, elements=NUMBERS)) for v in types}
+    chunks = tuple(draw(st.integers(1, n)) for n in sizes)
+    attributes = (Attribute("time", Time, ("time",)), *described)
+    circle = ("lon",) if circular else ()
+    return held_array(port.name, attributes, coordinates, values, chunks, circle)
+
+
+@st.composite
+def small_tables(draw: st.DrawFn, port: Port) -> Table:
+    """A few rows with equal ones among them, in groups of any size."""
+    drawn = draw(
+        st.lists(st.fixed_dictionaries({c: s for c, (s, _, _) in ROWS.items()}), max_size=6)
+    )
+    schema = pa.schema([(c, kind) for c, (_, kind, _) in ROWS.items()])
+    attributes = tuple(Attribute(c, meaning, (c,)) for c, (_, _, meaning) in ROWS.items())
+    rows = pa.Table.from_pylist(drawn, schema)
+    return held_table(port.name, attributes, rows, draw(st.integers(1, max(1, len(drawn)))))
+
+
+@st.composite
+def small_places(draw: st.DrawFn, port: Port) -> Table:
+    """A few rows that lie somewhere at some step, no two in one place at once."""
+    found = sorted(
+        draw(
+            st.sets(
+                st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 7)),
+                min_size=1,
+                max_size=6,
+            )
+        )
+    )
+    step, row, column = (np.array(c, np.int64) for c in zip(*found, strict=True))
+    numbers = st.lists(NUMBERS, min_size=len(found), max_size=len(found))
+    rows = pa.table(
+        {
+            "time": START + step * np.timedelta64(6, "h"),
+            "time_index": step,
+            "hours": step * 6.0,
+            "lat": 60.0 - 30.0 * row,
+            "lon": 45.0 * column,
+            "lat_index": row,
+            "lon_index": column,
+            "wind_speed": draw(numbers),
+            "wind_direction": draw(numbers),
+            "track": draw(st.lists(st.integers(0, 2), min_size=len(found), max_size=len(found))),
+            "x": draw(numbers),
+        }
+    )
+    others = (Attribute("track", Type("TrackId"), ("track",)), Attribute("x", Quantity, ("x",)))
+    in_group = draw(st.integers(1, len(found)))
+    return held_table(port.name, (*PLACES, *others), rows, in_group)
