@@ -95,6 +95,10 @@ class Box(ABC):
         """The box to run on what is behind these attributes of a datum, and nothing else."""
         return self
 
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Of the columns it makes, those by which a row is still the same one as others change."""
+        return tuple(columns)
+
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:
         """The box with these parameters, each checked for name, type and bounds."""

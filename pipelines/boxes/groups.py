@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, ClassVar
@@ -56,9 +56,9 @@ class Aggregate(RowBox):
     """One row for each group of rows with equal keys; without keys, one for all rows there are.
 
     It has the keys, and for each `column:how` in `what` the count, sum, mean, min or max of a
-    column, called `column_how`. Missing values (NaN) are left out: not counted, not summed; where
-    a group has no others its sum, mean, min and max are missing too. Missing keys are equal to
-    one another. Sums are rounded once, at the end, so that they do not depend on any order.
+    column, called `column_how`. A count is of rows. Of sums, means, min and max, missing values
+    (NaN) are left out; where a group has no others these are missing too. Missing keys are equal
+    to one another. Sums are rounded once, at the end, so that they do not depend on any order.
     """
 
     keys: str = param("", "the columns that are equal in a group, separated by commas")
@@ -67,8 +67,8 @@ class Aggregate(RowBox):
     name: ClassVar = "aggregate"
     takes: ClassVar = ROWS
     contributed: ClassVar = (
-        "To a count, sum or mean, the rows of the group that have a value there; to a max or min, "
-        "the rows that attain it; where none has a value, and to a key, the whole group."
+        "To a count, the whole group; to a sum or mean, the rows of it that have a value there; to "
+        "a max or min, those that attain it; where none has a value, and to a key, all of them."
     )
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
@@ -107,6 +107,9 @@ class Aggregate(RowBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         of = [self.made[attribute][0]] if attribute in self.made else []
         return bearing(source, [*listed(self.keys), *of])
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return listed(self.keys)
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
@@ -149,8 +152,8 @@ def _stored(values: Any, rows: pa.Table, like: str) -> pa.Array:
 
 def aggregated(values: Values, how: str) -> Any:
     """One aggregate of one group; missing if nothing is there to be aggregated."""
-    there = values[~absent(values)]
-    return AGGREGATES[how](there) if len(there) or how == "count" else np.nan
+    there = values if how == "count" else values[~absent(values)]
+    return AGGREGATES[how](there) if len(there) else np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +265,9 @@ class RankRows(RowBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         deciding = bearing(source, [self.by, *listed(self.keys)])
         return deciding if attribute == self.called else (attribute,)
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return tuple(c for c in columns if c != self.called)
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         return pa.schema([*schema_of(inputs["rows"]), (self.called, pa.int64())])

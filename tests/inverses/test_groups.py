@@ -54,15 +54,15 @@ def test_aggregate_holds_every_promise(rows: Any, keys: str, what: str) -> None:
         made = {k: like[k] for k in split(keys)}
         for text in split(what):
             of, how = text.split(":")
-            made[f"{of}_{how}"] = MADE[how]([m[of] for m in members if m[of] == m[of]])
+            values = [m[of] for m in members if m[of] == m[of] or how == "count"]
+            made[f"{of}_{how}"] = MADE[how](values)
         return made
 
     def of_nothing(name: str) -> Truth:
         """Where no row of a group has a value, all of them are behind its absence."""
 
         def stated(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
-            nothing = datum[name] == 0 if name.endswith("count") else datum[name] != datum[name]
-            rows = given[port] if nothing else []
+            rows = given[port] if datum[name] != datum[name] else []
             members = group(rows, datum, keys)
             return {(n,) for n, row in enumerate(rows) if row in members}
 
