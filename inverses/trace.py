@@ -123,9 +123,10 @@ def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
     if isinstance(selected, Array):
         everywhere = [touched(selected, v, at) for v in selected.variables]
         check_unchanged(selected, [chunk for found in everywhere for chunk, _ in found])
+    else:
+        check_unchanged(selected)
     for price in priced:
-        if isinstance(price.hop.source, Array):
-            check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
+        check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
 
 
 def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
@@ -188,8 +189,7 @@ def _asked(
 ) -> pa.Table:
     """The answer of one Spark job to one question."""
     pieces = pieces_of(source, parts)
-    if isinstance(source, Array):
-        check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
+    check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
     work.limits.check_candidates(source, pieces)
     work.count(source, pieces)
     if not pieces:

@@ -23,10 +23,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pipelines import history
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
-from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
+from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table, to_json
 from pipelines.errors import WhenceError
 from pipelines.pipeline import Pipeline, Step
-from pipelines.sources import as_array
+from pipelines.sources import as_dataset
 from pipelines.spark import Progress, over, spared, watched, whereabouts
 from pipelines.tables import write_part
 from pipelines.workspace import Workspace
@@ -57,7 +57,7 @@ def run(
     try:
         with ExitStack() as unkept:
             for name, source in pipeline.sources.items():
-                made[name] = _publish_source(workspace, as_array(name, source))
+                made[name] = _publish_source(workspace, as_dataset(name, source))
             for name, step in pipeline.in_order():
                 one = Run(workspace, spark, number, progress, unkept)
                 made[name] = (publish or Run.publish)(one, name, step, made)
@@ -75,15 +75,20 @@ def run(
     return made
 
 
-def _publish_source(workspace: Workspace, array: Array) -> Dataset:
+def _told(dataset: Dataset) -> str:
+    """A dataset in words, by which one that was read again equals itself."""
+    return json.dumps(to_json(dataset))
+
+
+def _publish_source(workspace: Workspace, source: Dataset) -> Dataset:
     """Name a source in the workspace; the file stays where it is."""
     # A damaged version is told to "run again", so it may not keep us from it.
     with suppress(WhenceError):
-        known = workspace.dataset(array.name)
-        if replace(known, version="") == array:
+        known = workspace.dataset(source.name)
+        if _told(replace(known, version="")) == _told(source):
             return known
-    with workspace.staged(array.name) as stage:
-        return workspace.publish(stage, array)
+    with workspace.staged(source.name) as stage:
+        return workspace.publish(stage, source)
 
 
 @dataclass(frozen=True, slots=True)
