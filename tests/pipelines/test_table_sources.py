@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from inverses.guarantees import COMPLETE
+from inverses.answer import Answer
+from inverses.guarantees import COMPLETE, EXACT
 from inverses.trace import trace
 from pipelines.datasets import Quantity, Table, Text, Time
 from pipelines.errors import Failed, Refused, SourceChanged, WhenceError
