@@ -116,7 +116,8 @@ def _violations(registry: Registry, sample: Sample) -> Iterator[tuple[str, str, 
         return
     for port, source in sample.inputs.items():
         influences = _Influences(sample, port, made)
-        for stated, attribute, hop in inversions(registry, sample.box, port, made, source):
+        every = inversions(registry, sample.box, port, made, source, sample.inputs)
+        for stated, attribute, hop in every:
             few = _few(at)
             found = found_by(hop, few)
             yield from _promises(stated, attribute, hop, few, found, influences)
@@ -145,8 +146,6 @@ def _promises(
         broken = None
         for owner, items in enumerate(found):
             datum = int(at.spans[""].low[owner])
-            if law == PURE and influences.of_nothing(attribute, datum):
-                continue
             broken = broken or influences.contradicting(law == PURE, attribute, datum, items)
         yield stated.name, law.name, broken
 
@@ -162,63 +161,75 @@ class _Influences:
 
     def __init__(self, sample: Sample, port: str, made: Table | Array) -> None:
         self.sample, self.port, self.made = sample, port, made
-        self.known: dict[Item, list[tuple[Table | Array, Table | Array]]] = {}
+        self.known: dict[tuple[Item, int], list[Table | Array]] = {}
 
     def contradicting(
         self, pure: bool, attribute: Attribute, datum: int, items: Items
     ) -> str | None:
         """An item that is found and cannot matter, or that is not found and matters."""
+        if pure and self._missing(attribute, datum):
+            return None  # what is missing because others are shows no difference
         every = _items(self.sample.inputs[self.port])
         looked_at = sorted(items, key=str) if pure else [i for i in every if i not in items]
         step = max(1, len(looked_at) // AT_MOST)
         for item in looked_at[::step]:
-            if self.matters(item, attribute, datum) != pure:
+            if self.matters(item, attribute, datum, elsewhere=pure) != pure:
                 what = "cannot change it" if pure else "can change it and is not in the answer"
                 return f"{item} of {self.port} {what}: datum {datum}, {attribute.name}"
         return None
 
-    def of_nothing(self, attribute: Attribute, datum: int) -> bool:
-        """Whether a datum made of rows is missing: then no single one of them can change it."""
-        if isinstance(self.sample.inputs[self.port], Array):
-            return False
-        value = _told(self.sample.box, self.made, attribute, datum).value
-        last = value[-len(attribute.columns) :] if isinstance(value, tuple) else (value,)
-        return any(v == "nan" or v != v for v in last)
+    def _missing(self, attribute: Attribute, datum: int) -> bool:
+        if isinstance(self.made, Array):
+            return bool(np.isnan(self.made.content.variables[attribute.name].ravel()[datum]))
+        rows = matching(self.made, None)
+        return any(rows[c][datum].as_py() != rows[c][datum].as_py() for c in attribute.columns)
 
-    def matters(self, item: Item, attribute: Attribute, datum: int) -> bool:
-        if item not in self.known:
-            self.known[item] = list(self._made_otherwise(item))
-        box = self.sample.box
-        return any(
-            not _told(box, before, attribute, datum).holds_in(after)
-            for before, after in self.known[item]
-        )
+    def matters(self, item: Item, attribute: Attribute, datum: int, elsewhere: bool) -> bool:
+        """Whether an item can change a datum; if need be, with other numbers in all cells.
 
-    def _made_otherwise(self, item: Item) -> Iterator[tuple[Table | Array, Table | Array]]:
-        """What is made of the inputs and of them with an item otherwise; of other numbers too,
-
-        so that a NaN or a zero that is in the way of seeing a difference is not there.
+        There, no NaN or zero is in the way of seeing a difference.
         """
-        box, inputs = self.sample.box, self.sample.inputs
-        worlds = [(inputs, self.made)]
-        if isinstance(self.made, Array) and box.influence == CHANGE:
-            worlds.append(self.elsewhere)
-        for given_, before in worlds:
-            for other in _otherwise(given_[self.port], item, box.influence):
-                yield before, made_by(box, {**given_, self.port: other})
+        regular = isinstance(self.made, Array) and self.sample.box.influence == CHANGE
+        here = self._changes(item, attribute, datum, self.sample.inputs, self.made)
+        if here or not (elsewhere and regular):
+            return here
+        return any(self._changes(item, attribute, datum, *world) for world in self.elsewhere)
+
+    def _changes(
+        self,
+        item: Item,
+        attribute: Attribute,
+        datum: int,
+        inputs: Mapping[str, Table | Array],
+        made: Table | Array,
+    ) -> bool:
+        box, key = self.sample.box, (item, id(made))
+        if key not in self.known:
+            others = _otherwise(inputs[self.port], item, box.influence)
+            self.known[key] = [made_by(box, {**inputs, self.port: each}) for each in others]
+        told = _told(box, made, attribute, datum)
+        return any(not told.holds_in(after) for after in self.known[key])
 
     @cached_property
-    def elsewhere(self) -> tuple[Mapping[str, Table | Array], Table | Array]:
-        """Other numbers in all cells, none of them missing, zero or equal, and what they make."""
+    def elsewhere(self) -> list[tuple[Mapping[str, Table | Array], Table | Array]]:
+        """Other numbers in all cells, none missing or equal, and what they make.
+
+        At the other ports, once with zeros, once without: they may say what counts.
+        """
         sown = np.random.default_rng(0)
-        inputs = {port: _resown(each, sown) for port, each in self.sample.inputs.items()}
-        return inputs, made_by(self.sample.box, inputs)
+        given_ = self.sample.inputs
+        worlds = [
+            {p: _resown(each, sown, 0.0 if p != self.port and zero else 1.0)
+             for p, each in given_.items()}
+            for zero in (False, True)
+        ]  # fmt: skip
+        return [(inputs, made_by(self.sample.box, inputs)) for inputs in worlds]
 
 
-def _resown(source: Table | Array, sown: np.random.Generator) -> Table | Array:
+def _resown(source: Table | Array, sown: np.random.Generator, times: float) -> Table | Array:
     if isinstance(source, Table):
         return source
-    values = {v: sown.uniform(0.5, 2.0, source.shape) for v in source.variables}
+    values = {v: times * sown.uniform(0.5, 2.0, source.shape) for v in source.variables}
     return replace(source, content=HeldCells(source.content.coordinates, values))
 
 
@@ -278,7 +289,7 @@ def _otherwise(source: Table | Array, item: Item, influence: str) -> Iterator[Ta
     if isinstance(source, Array):
         variable, *cell = item
         was = source.content.variables[variable][tuple(cell)]
-        for value in (np.nan, *(was + each for each in by), *([FAR] if len(by) > 2 else [])):
+        for value in (np.nan, *(was + each for each in by), *by[2:]):
             yield _with_cell(source, variable, tuple(cell), value)
         return
     rows = matching(source, None).to_pylist()
@@ -309,7 +320,8 @@ def _faithful(registry: Registry, sample: Sample, made: Table) -> str | None:
     """A region in which the box makes other rows of what faithful weak inverses keep."""
     whole = matching(made, None)
     for name in whole.column_names:
-        ordered = np.sort([v for v in column(whole, name) if v == v])
+        values = column(whole, name)
+        ordered = np.sort(values[values == values])
         if not len(ordered):
             continue
         region = Filter(

@@ -44,6 +44,7 @@ PLACES = (
     Attribute("wind_speed", WindSpeed, ("wind_speed",), "m s-1"),
     Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
 )
+Grid = tuple[tuple[int, ...], bool]
 START = np.datetime64("2000-01-01", "us")
 
 
@@ -59,22 +60,28 @@ class Sample:
 def samples(draw: st.DrawFn, kind: type[Box]) -> Sample:
     """A box with some of its example parameters, over small inputs."""
     box = kind.from_params(draw(st.sampled_from(kind.examples)))
-    return Sample(box, {port.name: draw(inputs_for(port)) for port in box.takes})
+    grid = draw(grids())
+    return Sample(box, {port.name: draw(inputs_for(port, grid)) for port in box.takes})
 
 
-def inputs_for(port: Port) -> st.SearchStrategy[Table | Array]:
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    """Some steps and places, on a circle or not; arrays at all ports of a box share them."""
+    return tuple(draw(st.integers(1, n)) for n in SIZES), draw(st.booleans())
+
+
+def inputs_for(port: Port, grid: Grid) -> st.SearchStrategy[Table | Array]:
     """Datasets that fit a port."""
     if port.kind == "array":
-        return small_arrays(port)
+        return small_arrays(port, grid)
     return small_places(port) if Location in port.needs else small_tables(port)
 
 
 @st.composite
-def small_arrays(draw: st.DrawFn, port: Port) -> Array:
-    """A few steps of a coarse field, on a circle or not, cut anyhow."""
-    sizes = tuple(draw(st.integers(1, n)) for n in SIZES)
+def small_arrays(draw: st.DrawFn, port: Port, grid: Grid) -> Array:
+    """A few steps of a coarse field, cut anyhow."""
+    sizes, circular = grid
     types = AIR if Pressure in port.needs else {"a": Quantity, "b": Quantity}
-    circular = draw(st.booleans())
     coordinates = {
         "time": START.astype("datetime64[ns]") + np.arange(sizes[0]) * np.timedelta64(6, "h"),
         "lat": np.linspace(60, -60, sizes[1]) if sizes[1] > 1 else np.array([0.0]),

@@ -36,7 +36,9 @@ def main() -> int:
         if code := subprocess.run(check, cwd=ROOT).returncode:
             return code
     provide_browser()
-    return subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:]], cwd=ROOT).returncode
+    side_by_side = ["-n", "2", "--dist", "loadgroup"]
+    tests = [sys.executable, "-m", "pytest", *side_by_side, *sys.argv[1:]]
+    return subprocess.run(tests, cwd=ROOT).returncode
 
 
 if __name__ == "__main__":

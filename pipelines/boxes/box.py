@@ -91,13 +91,13 @@ class Box(ABC):
         """The attributes at a port that an attribute is made of; none where that is not said."""
         return ()
 
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Of a row's columns, those by which it is still the same one if others change."""
+        return tuple(columns)
+
     def alone(self, attributes: Set[str]) -> Box:
         """The box to run on what is behind these attributes of a datum, and nothing else."""
         return self
-
-    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
-        """Of the columns it makes, those by which a row is still the same one as others change."""
-        return tuple(columns)
 
     @classmethod
     def from_params(cls, given: Mapping[str, Any]) -> Self:

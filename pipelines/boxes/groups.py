@@ -88,6 +88,9 @@ class Aggregate(RowBox):
         pairs = [text.partition(":")[::2] for text in listed(self.what)]
         return {f"{c.strip()}_{h.strip()}": (c.strip(), h.strip()) for c, h in pairs}
 
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return listed(self.keys)
+
     def together(self, port: str) -> tuple[str, ...]:
         return listed(self.keys)
 
@@ -107,9 +110,6 @@ class Aggregate(RowBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         of = [self.made[attribute][0]] if attribute in self.made else []
         return bearing(source, [*listed(self.keys), *of])
-
-    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
-        return listed(self.keys)
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
@@ -254,6 +254,9 @@ class RankRows(RowBox):
         {"by": "x", "keys": "k, s", "called": "place"},
     )
 
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return tuple(c for c in columns if c != self.called)
+
     def together(self, port: str) -> tuple[str, ...]:
         return listed(self.keys)
 
@@ -265,9 +268,6 @@ class RankRows(RowBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         deciding = bearing(source, [self.by, *listed(self.keys)])
         return deciding if attribute == self.called else (attribute,)
-
-    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
-        return tuple(c for c in columns if c != self.called)
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         return pa.schema([*schema_of(inputs["rows"]), (self.called, pa.int64())])

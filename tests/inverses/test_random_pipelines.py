@@ -1,0 +1,333 @@
+"""Traces through random pipelines hold their guarantees end to end, and prove themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from inverses.answer import Answer
+from inverses.guarantees import COMPLETE, PURE, wish
+from inverses.planner import plan
+from inverses.proof import prove
+from inverses.registry import Registry
+from inverses.selection import Selection
+from inverses.trace import carry_out
+from inverses.trials import Items, data_of, made_by
+from pipelines.boxes.box import REMOVAL, Box
+from pipelines.boxes.extraction import ExtractAbove
+from pipelines.boxes.groups import Aggregate
+from pipelines.boxes.pointwise import Calculate, Combine
+from pipelines.boxes.reduce import Reduce, ReduceExtreme
+from pipelines.boxes.relational import FilterRows
+from pipelines.boxes.times import RollingMean
+from pipelines.boxes.window import WindowExtreme, WindowMean
+from pipelines.contents import held_array
+from pipelines.datasets import Array, Attribute, Made, Quantity, Table, Time
+from pipelines.filters import Filter
+from pipelines.here import Here
+from pipelines.tables import column
+from tests import laws
+from tests.inverses.cases import FAR, Case, behind
+
+HERE = cast(SparkSession, Here(1))
+REGISTRY = Registry.of()
+SHAPE = (3, 3, 4)
+SMALL = 1e-6
+TIMES = np.datetime64("2000-01-01", "ns") + np.arange(3) * np.timedelta64(6, "h")
+LAT, LON = np.array([60.0, 0.0, -60.0]), np.array([0.0, 10.0, 20.0, 30.0])
+Rows = list[dict[str, Any]]
+Plain = Mapping[str, Any]
+
+
+def around(values: np.ndarray, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
+    made = np.empty(values.shape)
+    for t, y, x in np.ndindex(values.shape):
+        made[t, y, x] = statistic(values[t, max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2])
+    return made
+
+
+def rolling(values: np.ndarray) -> np.ndarray:
+    steps = range(len(values))
+    return np.array([values[max(t - 1, 0) : t + 2].mean(axis=0) for t in steps])
+
+
+def above(values: np.ndarray) -> Rows:
+    return [
+        {"time_index": t, "lat_index": y, "lon_index": x, "value": values[t, y, x]}
+        for t, y, x in np.ndindex(values.shape)
+        if values[t, y, x] > 0.21
+    ]
+
+
+def grouped(rows: Rows) -> Rows:
+    steps = sorted({r["time_index"] for r in rows})
+    of = {t: [r["value"] for r in rows if r["time_index"] == t] for t in steps}
+    return [{"time_index": t, "value_max": max(v), "value_count": len(v)} for t, v in of.items()]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A box, what goes in, and the same by plain loops."""
+
+    box: Box
+    takes: tuple[str, ...]
+    forward: Callable[[Plain], Any]
+    makes: str = "array"
+    identity: tuple[str, ...] | None = None
+    whole: bool = False  # of arrays whose dimensions were not reduced
+
+
+def on_a(work: Callable[[np.ndarray], Any]) -> Callable[[Plain], Any]:
+    return lambda given: {"a": work(given["field"]["a"])}
+
+
+KINDS = (
+    Kind(WindowMean(3, 3), ("field",), on_a(lambda a: around(a, np.mean))),
+    Kind(WindowExtreme(3, 3, "max"), ("field",), on_a(lambda a: around(a, np.max))),
+    Kind(Calculate("2 * a - 1", "a"), ("field",), on_a(lambda a: 2 * a - 1)),
+    Kind(
+        Combine("a - 2 * other_a", "a"),
+        ("field", "other"),
+        lambda given: {"a": given["field"]["a"] - 2 * given["other"]["a"]},
+    ),
+    Kind(Reduce("lon", "mean"), ("field",), on_a(lambda a: a.mean(axis=2, keepdims=True))),
+    Kind(ReduceExtreme("lat", "max"), ("field",), on_a(lambda a: a.max(axis=1, keepdims=True))),
+    Kind(RollingMean(3), ("field",), on_a(rolling)),
+    Kind(
+        ExtractAbove("a", 0.21), ("field",), lambda given: above(given["field"]["a"]), "table",
+        ("time_index", "lat_index", "lon_index"),
+    ),
+    Kind(
+        FilterRows("value > 0.61"), ("rows",),
+        lambda given: [r for r in given["rows"] if r["value"] > 0.61], "table",
+        ("time_index", "lat_index", "lon_index"),
+    ),
+    Kind(
+        Aggregate("time_index", "value:max, value:count"), ("rows",),
+        lambda given: grouped(given["rows"]), "table", ("time_index",),
+    ),
+)  # fmt: skip
+
+
+@dataclass
+class World:
+    """A random pipeline over two sources, run, with every step by plain loops beside it."""
+
+    datasets: dict[str, Array | Table] = field(default_factory=dict)
+    steps: dict[str, tuple[Kind, dict[str, str]]] = field(default_factory=dict)
+    plain: dict[str, Any] = field(default_factory=dict)
+
+    def dataset(self, name: str, version: str | None = None) -> Array | Table:
+        return self.datasets[name]
+
+    def source(self, name: str, chance: np.random.Generator) -> None:
+        values = chance.permutation(np.linspace(-1, 1, int(np.prod(SHAPE)))).reshape(SHAPE)
+        attributes = (
+            Attribute("time", Time, ("time",)),
+            Attribute("a", Quantity, ("a",), "1", ("lat", "lon")),
+        )
+        coordinates = {"time": TIMES, "lat": LAT, "lon": LON}
+        chunks = tuple(int(chance.integers(1, n + 1)) for n in SHAPE)
+        self.datasets[name] = held_array(name, attributes, coordinates, {"a": values}, chunks)
+        self.plain[name] = {"a": values}
+
+    def add(self, name: str, kind: Kind, inputs: dict[str, str]) -> None:
+        given = {port: self.datasets[each] for port, each in inputs.items()}
+        versions = {port: (each, "held") for port, each in inputs.items()}
+        how = Made(kind.box.name, name, kind.box.params(), versions, "run", kind.box.version)
+        self.datasets[name] = replace(made_by(kind.box, given, name), made=how)
+        self.steps[name] = kind, inputs
+        made = self._made(name, self.plain)
+        self.plain[name] = made if kind.makes == "array" else self._in_order(name, kind, made)
+
+    def _in_order(self, name: str, kind: Kind, rows: Rows) -> Rows:
+        """Plain rows in the order in which the box made them."""
+        by = {tuple(r[n] for n in kind.identity or ()): r for r in rows}
+        made = self.datasets[name].content.rows.to_pylist()
+        assert len(made) == len(rows)
+        return [by[tuple(r[n] for n in kind.identity or ())] for r in made]
+
+    def _made(self, name: str, plain: Plain) -> Any:
+        kind, inputs = self.steps[name]
+        return kind.forward({port: plain[each] for port, each in inputs.items()})
+
+    def again(self, **sources: Any) -> dict[str, Any]:
+        """Everything by plain loops, from other sources."""
+        plain = {**self.plain, **sources}
+        for name in self.steps:
+            plain[name] = self._made(name, plain)
+        return plain
+
+    def case(self, name: str) -> Case:
+        kind, inputs = self.steps[name]
+        given = {port: self.datasets[each] for port, each in inputs.items()}
+        case = Case(kind.box, given, kind.forward, kind.identity, regular=True)
+        case.__dict__["plain"] = {port: self.plain[each] for port, each in inputs.items()}
+        case.__dict__["made"] = self.datasets[name]
+        return case
+
+
+def random_world(seed: int) -> World:
+    chance = np.random.default_rng(seed)
+    world = World()
+    for name in ("one", "two"):
+        world.source(name, chance)
+    for number in range(int(chance.integers(3, 9))):
+        while True:
+            kind = KINDS[chance.integers(len(KINDS))]
+            inputs = _inputs(world, kind, chance)
+            if inputs is not None:
+                break
+        world.add(f"step{number}", kind, inputs)
+    return world
+
+
+def _inputs(world: World, kind: Kind, chance: np.random.Generator) -> dict[str, str] | None:
+    wanted = "table" if "rows" in kind.takes else "array"
+    columns = kind.identity or ()
+    fit = [
+        n for n, d in world.datasets.items()
+        if d.kind == wanted and (wanted == "array" or {*columns, "value"} <= {*d.columns})
+    ]  # fmt: skip
+    # What was made last is likelier to be used, so that paths grow long.
+    chosen = [fit[-1 - int(chance.integers(len(fit)) ** 2 / len(fit))] for _ in kind.takes if fit]
+    shapes = [getattr(world.datasets[n], "shape", ()) for n in chosen]
+    small = [n > m for a in shapes[1:] for n, m in zip(a, shapes[0], strict=True)]
+    return dict(zip(kind.takes, chosen, strict=True)) if fit and not any(small) else None
+
+
+def matter(world: World, last: str, number: int, names: list[str]) -> dict[str, Items]:
+    """The source cells that change what a datum says, through everything in between."""
+    before = _told(world, last, world.plain[last], number, names)
+    found: dict[str, Items] = {"one": set(), "two": set()}
+    for name, items in found.items():
+        values = world.plain[name]["a"]
+        for cell in np.ndindex(SHAPE):
+            for by in (SMALL, -SMALL) if _by_removal(world, last) else (SMALL, -SMALL, *FAR):
+                other = values.copy()
+                other[cell] += by
+                made = world.again(**{name: {"a": other}})[last]
+                if not _still(before, _told(world, last, made, number, names)):
+                    items.add(("a", *cell))
+                    break
+    return found
+
+
+def _by_removal(world: World, last: str) -> bool:
+    """Whether some box on the way says that what is beaten does not count, however it might."""
+    if last not in world.steps:
+        return False
+    kind, inputs = world.steps[last]
+    return kind.box.influence == REMOVAL or any(_by_removal(world, n) for n in inputs.values())
+
+
+def _told(world: World, last: str, made: Any, number: int, names: list[str]) -> Any:
+    if isinstance(world.datasets[last], Array):
+        return made["a"].ravel()[number]
+    return {tuple(round(r[n], 8) for n in names) for r in made}, _row(world, last, number, names)
+
+
+def _row(world: World, last: str, number: int, names: list[str]) -> Any:
+    row = world.datasets[last].content.rows.slice(number, 1).to_pylist()[0]
+    return tuple(round(row[n], 8) for n in names)
+
+
+def _still(before: Any, after: Any) -> bool:
+    if isinstance(before, tuple):
+        return before[1] in after[0]
+    return bool(before == after)
+
+
+def composed(world: World, last: str, numbers: set[int], asked: list[str]) -> dict[str, Items]:
+    """What is behind some data, box by box by brute force, down to the sources."""
+    found: dict[str, Items] = {"one": set(), "two": set()}
+    waiting = {last: (numbers, asked)}
+    cases = {name: world.case(name) for name in world.steps}
+    for name in reversed(world.steps):
+        if name not in waiting:
+            continue
+        mine, attributes = waiting.pop(name)
+        for port, source in world.steps[name][1].items():
+            items: Items = set()
+            for attribute in attributes:
+                of = cases[name].made.attribute(attribute)
+                items |= set().union(*(behind(cases[name], port, of, n) for n in mine))
+            if source in found:
+                found[source] |= items
+                continue
+            dataset = world.datasets[source]
+            every = [a.name for a in dataset.attributes]
+            about = ["a"] if isinstance(dataset, Array) else _known(dataset, every, world, source)
+            more, _ = waiting.get(source, (set(), []))
+            waiting[source] = more | {_number(dataset, item) for item in items}, about
+    return found
+
+
+def _number(dataset: Array | Table, item: Any) -> int:
+    if isinstance(dataset, Table):
+        return int(item[0])
+    return int(np.ravel_multi_index(item[1:], dataset.shape))
+
+
+def cells(answer: Answer, name: str) -> Items:
+    if name not in answer.lineage:
+        return set()
+    rows = answer.lineage[name].rows
+    places = zip(*(column(rows, d).tolist() for d in ("time", "lat", "lon")), strict=True)
+    return {("a", *place) for place in places}
+
+
+def hold(seed: int) -> bool:
+    """One trace through a random pipeline; whether there was anything to trace."""
+    world = random_world(seed)
+    chance = np.random.default_rng(seed)
+    last = list(world.steps)[-1]
+    dataset = world.datasets[last]
+    every = data_of(dataset)
+    if not len(every):
+        return False
+    number = int(chance.integers(len(every)))
+    at = Filter(np.zeros(1, np.int64), every[np.array([number])].spans)
+    wanted = str(chance.choice(["exact", "complete", "pure"]))
+    selection = Selection(dataset, None, (), at)
+    planned = plan(cast(Any, world), selection, wish(wanted), REGISTRY)
+    answer = carry_out(planned, HERE)
+    names = sorted({c for n in planned.attributes for c in dataset.attribute(n).columns})
+    kind, _ = world.steps[last]
+    names = [*dict.fromkeys([*(kind.identity or ()), *names])] if kind.makes == "table" else []
+    names = [n for n in names if n in world.plain[last][0]] if names else names
+    changing = matter(world, last, number, names)
+    truth = composed(world, last, {number}, _known(dataset, planned.attributes, world, last))
+    for name in ("one", "two"):
+        found, guarantee = cells(answer, name), answer.guarantee(name)
+        if COMPLETE in guarantee and name in answer.lineage:
+            laws.complete(found, changing[name])
+        if PURE in guarantee:
+            laws.pure(found, truth[name])
+        assert name in answer.lineage or not changing[name]
+    if wanted != "pure":
+        assert prove(answer, HERE).holds, prove(answer, HERE).text()
+    return True
+
+
+def _known(dataset: Any, asked: list[str], world: World, last: str) -> list[str]:
+    """The attributes asked about that the plain loops speak of too."""
+    if isinstance(dataset, Array):
+        return asked
+    there = set(world.plain[last][0]) if world.plain[last] else set()
+    return [n for n in asked if set(dataset.attribute(n).columns) <= there]
+
+
+def test_traces_through_random_pipelines_hold_and_prove_themselves() -> None:
+    assert sum(hold(seed) for seed in range(60)) >= 50, "too few had anything to trace"
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("part", range(10))
+def test_five_hundred_traces_hold_and_prove_themselves(part: int) -> None:
+    assert sum(hold(seed) for seed in range(60 * part, 60 * (part + 1))) >= 50
