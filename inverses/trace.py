@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from math import inf
 
 import numpy as np
 import pyarrow as pa
@@ -114,7 +115,7 @@ def carry_out(
 
 def invert(hop: Hop, at: Filter, spark: SparkSession) -> pa.Table:
     """What one hop finds behind data of its image, each with the number of the datum it is for."""
-    return _hop(_Work(spark, Limits(), None), hop, at)[0]
+    return _hop(_Work(spark, Limits(seconds=inf), None), hop, at)[0]
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:

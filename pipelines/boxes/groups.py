@@ -39,7 +39,8 @@ def _total(values: Values) -> float:
     try:
         return fsum(values.tolist())
     except (ValueError, OverflowError):
-        return float(np.sort(values.astype(float)).sum())
+        with np.errstate(invalid="ignore", over="ignore"):
+            return float(np.sort(values.astype(float)).sum())
 
 
 AGGREGATES: dict[str, Callable[[Values], Any]] = {

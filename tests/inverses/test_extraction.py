@@ -6,24 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inverses.boxes.extraction import own_cell
 from inverses.registry import Registry
 from inverses.trials import data_of, made_by
 from pipelines.arrays import coordinate, inside
-from pipelines.boxes.box import Box
 from pipelines.boxes.extraction import ExtractAbove, ExtractExtrema
 from pipelines.contents import held_array
-from pipelines.datasets import Array, Table
+from pipelines.datasets import Array, Attribute, Quantity
+from pipelines.errors import Refused
 from pipelines.filters import Filter
-from pipelines.tables import matching
-from tests.inverses.cases import Case, check, small_arrays
+from tests.inverses.cases import Case, check, plain, small_arrays
+from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
 MANY = settings(max_examples=max(300, settings().max_examples))
 Given = Mapping[str, Mapping[str, np.ndarray]]
 Cell = tuple[int, int, int]
+Rows = list[dict[str, Any]]
 
 
 def row(array: Array, cell: Cell, value: float) -> dict[str, Any]:
@@ -42,24 +45,20 @@ def row(array: Array, cell: Cell, value: float) -> dict[str, Any]:
     }
 
 
-@MANY
-@given(
-    array=small_arrays(("a", "b"), most=(2, 2, 3)),
-    threshold=st.sampled_from([0.0, 0.7]),
-    below=st.booleans(),
-)
-def test_extract_above_holds_every_promise(array: Array, threshold: float, below: bool) -> None:
-    def forward(given: Given) -> list[dict[str, Any]]:
+@st.composite
+def beyond(draw: st.DrawFn) -> Case:
+    array = draw(small_arrays(("a", "b"), most=(2, 2, 3)))
+    threshold, below = draw(st.sampled_from([0.0, 0.7])), draw(st.booleans())
+
+    def forward(given: Given) -> Rows:
         values = given["field"]["b"]
-        kept = [c for c in np.ndindex(values.shape) if _beyond(values[c])]
-        return [row(array, c, values[c]) for c in kept]
+        cells = np.ndindex(values.shape)
+        return [row(array, c, values[c]) for c in cells if _beyond(values[c])]
 
     def _beyond(value: float) -> bool:
         return bool(value < threshold if below else value > threshold)
 
-    box = ExtractAbove("b", threshold, below)
-    check(Case(box, {"field": array}, forward), REGISTRY, most=3)
-    assert_made_of_its_part(box, array)
+    return Case(ExtractAbove("b", threshold, below), {"field": array}, forward)
 
 
 def around(cell: Cell, shape: tuple[int, ...], reach: int, circular: bool) -> set[Cell]:
@@ -75,10 +74,12 @@ def around(cell: Cell, shape: tuple[int, ...], reach: int, circular: bool) -> se
     return found - {cell}
 
 
-@MANY
-@given(array=small_arrays(most=(2, 3, 4)), size=st.sampled_from([3, 5]), least=st.booleans())
-def test_extract_extrema_holds_every_promise(array: Array, size: int, least: bool) -> None:
-    def forward(given: Given) -> list[dict[str, Any]]:
+@st.composite
+def extreme(draw: st.DrawFn) -> Case:
+    array = draw(small_arrays(most=(2, 3, 4)))
+    size, least = draw(st.sampled_from([3, 5])), draw(st.booleans())
+
+    def forward(given: Given) -> Rows:
         values = given["field"]["a"]
         return [row(array, c, values[c]) for c in np.ndindex(values.shape) if _best(values, c)]
 
@@ -88,22 +89,33 @@ def test_extract_extrema_holds_every_promise(array: Array, size: int, least: boo
         mine = values[cell]
         return mine == mine and all(mine < o if least else mine > o for o in there)
 
-    box = ExtractExtrema("a", size, least)
-    check(Case(box, {"field": array}, forward), REGISTRY, most=3)
-    assert_made_of_its_part(box, array)
+    return Case(ExtractExtrema("a", size, least), {"field": array}, forward)
 
 
-def assert_made_of_its_part(box: Box, array: Array) -> None:
+CASES = {"extract_above": beyond, "extract_extrema": extreme}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_promise_holds(name: str) -> None:
+    @MANY
+    @given(case=CASES[name]())
+    def holds(case: Case) -> None:
+        check(case, REGISTRY, most=3)
+        assert_made_of_its_part(case)
+
+    holds()
+
+
+def assert_made_of_its_part(case: Case) -> None:
     """A row is made again of the cells that its faithful inverse keeps, all others missing."""
-    made = made_by(box, {"field": array})
-    assert isinstance(made, Table)
-    if not made.rows:
-        return
-    at = data_of(made)[:1]
-    for weak in REGISTRY.faithful(box, "field", made, array):
-        part = only(array, inside(array, weak(box, at, array)))
-        again = made_by(box, {"field": part})
-        assert matching(made, None).to_pylist()[0] in matching(again, None).to_pylist()
+    array = case.inputs["field"]
+    assert isinstance(array, Array)
+    for number in range(min(len(case.made_plain), 2)):
+        at = data_of(case.made)[np.array([number])]
+        for weak in REGISTRY.faithful(case.box, "field", case.made, array):
+            part = only(array, inside(array, weak(case.box, at, array)))
+            again = made_by(case.box, {"field": part})
+            assert case.made_plain[number] in plain(again)
 
 
 def only(array: Array, kept: Filter) -> Array:
@@ -114,3 +126,36 @@ def only(array: Array, kept: Filter) -> Array:
     values = {v: np.where(inner, array.content.variables[v], np.nan) for v in array.variables}
     coordinates = array.content.coordinates
     return held_array("part", array.attributes, coordinates, values, None, array.circular)
+
+
+def nearest_only(box: Any, at: Filter, source: Array) -> Filter:
+    """It forgets the outer ring of a wide window, and the seam."""
+    lat, lon = at.spans["lat_index"].grown(1), at.spans["lon_index"].grown(1)
+    return at.to(time=at.span("time_index"), lat=lat, lon=lon)
+
+
+def any_step(box: Any, at: Filter, source: Array) -> Filter:
+    """It takes all steps for this one."""
+    return at.to(lat=at.span("lat_index"), lon=at.span("lon_index"))
+
+
+WRONG = {
+    "a window is wider": (extreme, "window", {"function": nearest_only}),
+    "a step is one step": (beyond, "own_cell", {"function": any_step}),
+    "neighbours have a say": (extreme, "window", {"function": own_cell}),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_inverse_is_caught(fault: str) -> None:
+    cases, name, changed = WRONG[fault]
+    registry = registry_with(name, **changed)
+    assert_caught(lambda data: check(data.draw(cases()), registry), "missing|not behind it")
+
+
+def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:
+    field = {"field": (Attribute("a", Quantity, ("a",), "1", ("lat", "lon")),)}
+    with pytest.raises(Refused, match='no variable "b" for box "extract_above"'):
+        ExtractAbove("b").attributes_of(field)
+    with pytest.raises(Refused, match="size is 4; it must be odd"):
+        ExtractExtrema("a", 4).attributes_of(field)

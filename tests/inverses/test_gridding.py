@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.registry import Registry
-from pipelines.boxes.gridding import GridRows, RasterizeTracks
+from pipelines.boxes.gridding import GridRows, RasterizeTracks, RowsOnGrid
 from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Quantity, Table, Time
+from pipelines.errors import Refused
+from pipelines.filters import Filter
 from tests.inverses.cases import VALUES, Case, Truth, check
+from tests.inverses.wrong import assert_caught, everything_passes, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
@@ -113,39 +117,105 @@ STEPS = {
 }
 
 
-@MANY
-@given(
-    rows=points(),
-    area=st.sampled_from(sorted(AREAS)),
-    how=st.sampled_from(sorted(HOW)),
-    by=st.sampled_from(sorted(STEPS)),
-)
-def test_grid_rows_holds_every_promise(rows: Table, area: str, how: str, by: str) -> None:
-    params, step = STEPS[by]
-    box = GridRows.from_params(
-        {**AREAS[area], "lat": "y", "lon": "x", "how": how, "of": "v", **params}
-    )
+@st.composite
+def gridded_rows(draw: st.DrawFn) -> Case:
+    area = AREAS[draw(st.sampled_from(sorted(AREAS)))]
+    how = draw(st.sampled_from(sorted(HOW)))
+    params, step = STEPS[draw(st.sampled_from(sorted(STEPS)))]
+    box = GridRows.from_params({**area, **PLACE, "how": how, "of": "v", **params})
     name = "count" if how == "count" else "v"
 
     def forward(given: Given) -> dict[str, np.ndarray]:
-        return {name: gridded(given["rows"], AREAS[area], box.steps, step, HOW[how])}
+        return {name: gridded(given["rows"], area, box.steps, step, HOW[how])}
 
-    besides = {"v": of_nothing(step, AREAS[area])}
-    check(Case(box, {"rows": rows}, forward, besides=besides), REGISTRY, most=20)
+    return Case(box, {"rows": draw(points())}, forward, besides={"v": of_nothing(step, area)})
 
 
-@MANY
-@given(rows=points(), area=st.sampled_from(sorted(AREAS)), count=st.booleans())
-def test_rasterize_tracks_holds_every_promise(rows: Table, area: str, count: bool) -> None:
-    box = RasterizeTracks.from_params(
-        {**AREAS[area], "lat": "y", "lon": "x", "count": count, "track": "v", "step": "n",
-         "steps": 2}
-    )  # fmt: skip
+def its_step(row: Mapping[str, Any]) -> int:
+    return int(row["n"])
+
+
+@st.composite
+def rasterized(draw: st.DrawFn) -> Case:
+    area, count = AREAS[draw(st.sampled_from(sorted(AREAS)))], draw(st.booleans())
+    params = {"count": count, "track": "v", "step": "n", "steps": 2}
 
     def forward(given: Given) -> dict[str, np.ndarray]:
         made = len if count else lambda inner: min(there(inner, "v"), default=np.nan)
-        found = gridded(given["rows"], AREAS[area], 2, lambda r: r["n"], made)
+        found = gridded(given["rows"], area, 2, its_step, made)
         return {"count" if count else "v": found}
 
-    besides = {"v": of_nothing(lambda r: r["n"], AREAS[area])}
-    check(Case(box, {"rows": rows}, forward, besides=besides), REGISTRY, most=20)
+    box = RasterizeTracks.from_params({**area, **PLACE, **params})
+    return Case(box, {"rows": draw(points())}, forward, besides={"v": of_nothing(its_step, area)})
+
+
+PLACE = {"lat": "y", "lon": "x"}
+CASES = {"grid_rows": gridded_rows, "rasterize_tracks": rasterized}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_promise_holds(name: str) -> None:
+    @MANY
+    @given(case=CASES[name]())
+    def holds(case: Case) -> None:
+        check(case, REGISTRY, most=20)
+
+    holds()
+
+
+def no_turns(box: RowsOnGrid, at: Filter, source: Table) -> Filter:
+    """It forgets that longitudes may be given from -180 and from 0."""
+    name, bins = box.bins(source)["lon"]
+    lat, rows = box.bins(source)["lat"]
+    once = bins.spans(at.span("lon"), len(at))[-1]
+    return at.to(**{name: once, lat: rows.spans(at.span("lat"), len(at))[0]})
+
+
+WRONG = {
+    "forgets the turns": (gridded_rows, "rows_in_cell", {"function": no_turns}),
+    "takes all for a max": (gridded_rows, "counted_in_cell", {"function": everything_passes}),
+    "takes all for a track": (rasterized, "counted_in_cell", {"function": everything_passes}),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_inverse_is_caught(fault: str) -> None:
+    cases, name, changed = WRONG[fault]
+    registry = registry_with(name, **changed)
+    saying = "missing|not behind it"
+    assert_caught(lambda data: check(data.draw(cases()), registry, most=20), saying)
+
+
+@given(rows=points(), first=st.integers(0, 1), area=st.sampled_from(sorted(AREAS)))
+@settings(max_examples=50)
+def test_a_block_is_the_same_by_itself(rows: Table, first: int, area: str) -> None:
+    params = {"how": "mean", "of": "v", "time": "t", "every": 12.0, "steps": 2}
+    box = GridRows.from_params({**AREAS[area], **PLACE, **params})
+    shape = box.grid({"rows": rows}).shape
+    whole = box.block({"rows": rows}, dict(zip(DIMS, [(0, n) for n in shape], strict=True)))["v"]
+    part = {"time": (first, 2), "lat": (0, 1), "lon": (first, shape[2])}
+    np.testing.assert_array_equal(
+        box.block({"rows": rows}, part)["v"], whole[first:, :1, first:], strict=True
+    )
+
+
+DIMS = ("time", "lat", "lon")
+ATTRIBUTES = {"rows": tuple(Attribute(c, Quantity, (c,)) for c in ("lat", "lon", "time", "v"))}
+REFUSED = {
+    "of which column is the mean": {"how": "mean"},
+    "no way to put rows together": {"how": "median"},
+    'no column "w"': {"how": "max", "of": "w"},
+    "need a column each": {"lat": "lon"},
+}
+
+
+@pytest.mark.parametrize("saying", REFUSED)
+def test_what_cannot_be_is_refused_when_a_pipeline_is_checked(saying: str) -> None:
+    with pytest.raises(Refused, match=saying):
+        GridRows.from_params(REFUSED[saying]).attributes_of(ATTRIBUTES)
+
+
+def test_a_grid_that_does_not_come_out_even_is_refused() -> None:
+    table = held_table("r", ATTRIBUTES["rows"], pa.table({c: [1.0] for c in ("lat", "lon", "v")}))
+    with pytest.raises(Refused, match="cells of 7 degrees do not fill -90 to 90 evenly"):
+        GridRows(resolution=7.0, time="").grid({"rows": table})

@@ -18,9 +18,10 @@ from pipelines.boxes.mapping import MapRows
 from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Quantity, Table
 from pipelines.errors import Refused
-from pipelines.filters import span, where
+from pipelines.filters import Filter, Span, span, where
 from pipelines.tables import touched
 from tests.inverses.cases import Case, check, small_tables
+from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
 MANY = settings(max_examples=max(300, settings().max_examples))
@@ -35,13 +36,34 @@ FORMULAS = {
 }
 
 
-@MANY
-@given(rows=small_tables(("k", "x", "y"), most=6), formula=st.sampled_from(sorted(FORMULAS)))
-def test_map_rows_holds_every_promise(rows: Table, formula: str) -> None:
+@st.composite
+def mapped(draw: st.DrawFn) -> Case:
+    formula = draw(st.sampled_from(sorted(FORMULAS)))
+
     def forward(given: Mapping[str, Rows]) -> Rows:
         return [{**r, "z": FORMULAS[formula](r)} for r in given["rows"]]
 
-    check(Case(MapRows("z", formula), {"rows": rows}, forward), REGISTRY)
+    rows = draw(small_tables(("k", "x", "y"), most=5))
+    return Case(MapRows("z", formula), {"rows": rows}, forward)
+
+
+@MANY
+@given(case=mapped())
+def test_map_rows_holds_every_promise(case: Case) -> None:
+    check(case, REGISTRY)
+
+
+def as_if_twice(box: MapRows, at: Filter, source: Table) -> Filter:
+    """It pushes every range through the same formula, whatever the box's is."""
+    wanted = at.span("z")
+    x = wanted and Span(wanted.low / 2, wanted.high / 2)
+    return at.only("k", "y") & at.to(x=x)
+
+
+def test_a_range_pushed_through_another_formula_is_caught() -> None:
+    registry = registry_with("unmapped", function=as_if_twice)
+    saying = "missing|not behind it|unfaithful"
+    assert_caught(lambda data: check(data.draw(mapped()), registry), saying)
 
 
 @MANY
