@@ -37,6 +37,7 @@ SHIPPED = tuple(
         "landcover",
         "components",
         "relational",
+        "mapping",
         "groups",
         "extraction",
         "gridding",
