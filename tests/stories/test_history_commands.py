@@ -162,3 +162,14 @@ def test_a_newer_catalog_and_one_that_does_not_answer_are_said(
         connection.execute(sa.update(catalog).values(version=VERSION + 1))
     assert main(["ancestors", "a", "-w", str(workspace.path)]) == 2
     assert f"has version {VERSION + 1}" in capsys.readouterr().err
+
+
+def test_a_catalog_that_an_option_names_is_asked_and_forgotten(
+    workspace: Workspace, catalog_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(Workspace(workspace.path, catalog_url), {"a": []})
+    where = ["-w", str(workspace.path), "--json"]
+    assert main(["runs", *where, "--catalog", catalog_url]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] == 1
+    assert main(["runs", *where]) == 2
+    assert "name it with --catalog" in capsys.readouterr().err
