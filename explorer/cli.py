@@ -7,7 +7,8 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ from explorer.options import (
 )
 from inverses.guarantees import WISHES
 from pipelines.errors import WhenceError
+from pipelines.workspace import CATALOG
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asked = _parser().parse_args(arguments)
         # Only here, since it takes seconds: a Ctrl-C while it lasts is still ours to answer.
-        return int(import_module(asked.module).COMMANDS[asked.command](asked) or 0)
+        with _catalog_named(getattr(asked, "catalog", None)):
+            return int(import_module(asked.module).COMMANDS[asked.command](asked) or 0)
     except WhenceError as error:
         return _said(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -43,6 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("WHENCE_DEBUG"):
             raise
         return _said(f"{_unforeseen(error)} (WHENCE_DEBUG=1 shows where)", 1)
+
+
+@contextmanager
+def _catalog_named(url: str | None) -> Iterator[None]:
+    """Let the catalog that is named in an option be that of every workspace, as the variable is."""
+    before = dict(os.environ)
+    os.environ.update({CATALOG: url} if url is not None else {})
+    try:
+        yield
+    finally:
+        if url is not None:
+            os.environ.pop(CATALOG, None)
+            os.environ.update({k: v for k, v in before.items() if k == CATALOG})
 
 
 def _unforeseen(error: Exception) -> str:

@@ -58,12 +58,12 @@ def _demo(asked: argparse.Namespace) -> None:
             demo(workspace, spark, progress)
         print(f"The demo is in {asked.workspace}: {', '.join(workspace.names())}.")
         return
-    workspace = Workspace.create(asked.workspace, asked.catalog)
+    workspace = Workspace.create(asked.workspace)
     _explore(asked, workspace, Registry.of(), lambda spark, told: demo(workspace, spark, told))
 
 
 def _serve(asked: argparse.Namespace) -> None:
-    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     _explore(asked, workspace, registry, lambda spark, told: None, not asked.readers_only)
 
 
@@ -106,7 +106,7 @@ def _published(asked: argparse.Namespace) -> Iterator[tuple[Workspace, SparkSess
     Workspace.check_place(asked.workspace)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
-        workspace = Workspace.create(asked.workspace, asked.catalog)
+        workspace = Workspace.create(asked.workspace)
         before = set(_versions(workspace))
         try:
             yield workspace, spark, progress
@@ -124,7 +124,7 @@ def _versions(workspace: Workspace) -> Iterator[str]:
 
 def _trace(asked: argparse.Namespace) -> None:
     target = check_target(asked.export) if asked.export else None
-    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     limits = _limits(asked)
     found, _ = _checked_plan(workspace, asked, registry, limits)
     with _progress() as progress:
@@ -172,7 +172,7 @@ def _checked_plan(
 
 
 def _plan(asked: argparse.Namespace) -> None:
-    workspace, registry = Workspace(asked.workspace, asked.catalog), Registry.of(asked.boxes)
+    workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     found, priced = _checked_plan(workspace, asked, registry, _limits(asked))
     if asked.json:
         print(json.dumps(plan_json(found, priced)))

@@ -51,7 +51,7 @@ def _made_with(asked: argparse.Namespace) -> None:
 
 
 def _asked_of(asked: argparse.Namespace) -> Ancestry:
-    return Ancestry.of(Workspace(asked.workspace, asked.catalog))
+    return Ancestry.of(Workspace(asked.workspace))
 
 
 def _wanted(asked: argparse.Namespace) -> Wanted:
@@ -97,7 +97,7 @@ def _say_whether(asked: argparse.Namespace, true: bool) -> None:
 
 
 def _runs(asked: argparse.Namespace) -> None:
-    history = History.asked_of(Workspace(asked.workspace, asked.catalog))
+    history = History.asked_of(Workspace(asked.workspace))
     found, total = history.runs(asked.search, asked.limit)
     if asked.json:
         print(json.dumps({"count": total, "runs": [run_json(r) for r in found]}))
@@ -123,7 +123,7 @@ def run_row(run: Run) -> list[str]:
 
 
 def _compare(asked: argparse.Namespace) -> None:
-    history = History.asked_of(Workspace(asked.workspace, asked.catalog))
+    history = History.asked_of(Workspace(asked.workspace))
     runs = [history.run(each).run for each in (asked.first, asked.second)]
     found, lines = compare(history, *runs), changed_lines(history, *runs)
     if asked.json:
@@ -141,7 +141,7 @@ def _compare(asked: argparse.Namespace) -> None:
 def _import(asked: argparse.Namespace) -> None:
     graph = files.read(asked.file)
     Workspace.check_place(asked.workspace)
-    history = History.of(Workspace.create(asked.workspace, asked.catalog))
+    history = History.of(Workspace.create(asked.workspace))
     added = add(history.catalog, graph)
     if asked.json:
         print(json.dumps({"file": asked.file, **asdict(added)}))
@@ -155,7 +155,7 @@ def _counted(added: Added) -> str:
 
 
 def _export(asked: argparse.Namespace) -> None:
-    history = History.asked_of(Workspace(asked.workspace, asked.catalog))
+    history = History.asked_of(Workspace(asked.workspace))
     untold = files.write(history.catalog, asked.file, asked.form)
     print(f"wrote {asked.file}")
     if untold:

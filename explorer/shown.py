@@ -55,10 +55,10 @@ def dataset_row(dataset: Table | Array) -> list[str]:
 def first_rows(dataset: Table | Array, where: str | None, limit: int) -> tuple[pa.Table, int]:
     """The first rows or cells that a predicate keeps, and how many it keeps in all."""
     predicate = parsed(where) if where else None
+    check_unchanged(dataset)
     if isinstance(dataset, Table):
         kept = predicate.expression(schema_of(dataset)) if predicate else None
         return matching(dataset, kept, limit), count(dataset, kept)
-    check_unchanged(dataset)
     return _first_cells(dataset, indices_where(dataset, predicate), max(limit, 0))
 
 

@@ -15,6 +15,7 @@ from pipelines.datasets import Array, Attribute, Dataset, Table
 from pipelines.errors import Refused, TooDear
 from pipelines.filters import Filter, Span, lattice
 from pipelines.predicates import Predicate, parsed
+from pipelines.sources import check_unchanged
 from pipelines.tables import as_filter, matching, schema_of
 from pipelines.workspace import Workspace
 
@@ -45,6 +46,7 @@ def select(
     asked = _asked(dataset, list(attributes))
     predicate = parsed(where) if where else None
     if isinstance(dataset, Table):
+        check_unchanged(dataset)
         kept = predicate.expression(schema_of(dataset)) if predicate else None
         at = as_filter(matching(dataset, kept))
     else:

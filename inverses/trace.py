@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from math import inf
 
 import numpy as np
 import pyarrow as pa
@@ -114,7 +115,7 @@ def carry_out(
 
 def invert(hop: Hop, at: Filter, spark: SparkSession) -> pa.Table:
     """What one hop finds behind data of its image, each with the number of the datum it is for."""
-    return _hop(_Work(spark, Limits(), None), hop, at)[0]
+    return _hop(_Work(spark, Limits(seconds=inf), None), hop, at)[0]
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
@@ -123,9 +124,10 @@ def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
     if isinstance(selected, Array):
         everywhere = [touched(selected, v, at) for v in selected.variables]
         check_unchanged(selected, [chunk for found in everywhere for chunk, _ in found])
+    else:
+        check_unchanged(selected)
     for price in priced:
-        if isinstance(price.hop.source, Array):
-            check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
+        check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
 
 
 def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:
@@ -188,8 +190,7 @@ def _asked(
 ) -> pa.Table:
     """The answer of one Spark job to one question."""
     pieces = pieces_of(source, parts)
-    if isinstance(source, Array):
-        check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
+    check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
     work.limits.check_candidates(source, pieces)
     work.count(source, pieces)
     if not pieces:

@@ -155,9 +155,14 @@ def _found(name: str, found: Found, guarantee: Guarantee) -> str:
 def _because(hop: Hop, level: Level) -> str:
     used = [r for i in level.inversions for r in (*i.weak, *i.verify)]
     said = dict.fromkeys(f"{r.name}: {first_line(r)}" for r in used)
+    shown = f"{' '.join(said)} {tested(used)}".rstrip()
+    return f"  {hop.image.name} → {hop.source.name}, {level.name}: {shown}"
+
+
+def tested(used: Iterable[Registration]) -> str:
+    """What testing has shown of some inverses, of which none has been seen to fail."""
     trials = [r.evidence.trials for r in used if r.evidence and r.evidence.held]
-    tested = f" (stated by the author, held in {min(trials):,} trials)" if trials else ""
-    return f"  {hop.image.name} → {hop.source.name}, {level.name}: {' '.join(said)}{tested}"
+    return f"(stated by the author, held in {min(trials):,} trials)" if trials else ""
 
 
 def first_line(registration: Registration) -> str:

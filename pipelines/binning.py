@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import Refused
-from pipelines.filters import Span
+from pipelines.filters import Span, span
 
 MOST_BINS = 1_000_000
 CIRCLE = 360.0
@@ -38,11 +38,11 @@ class Bins:
         outside = (place < 0) | (place >= len(self.edges) - 1)
         return np.where(outside, -1, place % self.count).astype(np.int64)
 
-    def spans(self, bins: Span | None) -> list[Span]:
-        """The values that fall into bins from one to another, one span for each turn."""
-        low, high = (0, self.count - 1) if bins is None else (bins.low, bins.high)
-        first = np.atleast_1d(np.clip(low, 0, self.count)).astype(np.int64)
-        last = np.atleast_1d(np.clip(high, -1, self.count - 1)).astype(np.int64)
+    def spans(self, bins: Span | None, boxes: int = 1) -> list[Span]:
+        """The values that fall into bins from one to another, for each turn; else into any."""
+        asked = bins or span(0, self.count - 1).repeated(boxes)
+        first = np.clip(asked.low, 0, self.count).astype(np.int64)
+        last = np.clip(asked.high, -1, self.count - 1).astype(np.int64)
         starts = range(0, len(self.edges) - 1, self.count)
         return [Span(self.edges[first + s], _before(self.edges[last + 1 + s])) for s in starts]
 

@@ -35,7 +35,8 @@ class Span:
         return Span(self.low[index], self.high[index])
 
     def __and__(self, other: Span) -> Span:
-        return Span(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
+        mine, theirs = (_comparable(s) for s in (self, other))
+        return Span(np.maximum(mine.low, theirs.low), np.minimum(mine.high, theirs.high))
 
     def grown(self, reach: Any, low: Any = None, high: Any = None) -> Span:
         """This span, `reach` wider at both ends, kept from `low` to `high`."""
@@ -48,6 +49,10 @@ class Span:
     def moved(self, by: Any) -> Span:
         """This span, `by` further up."""
         return Span(self.low + by, self.high + by)
+
+    def repeated(self, times: int) -> Span:
+        """This one range, for each of many boxes."""
+        return Span(np.repeat(self.low, times), np.repeat(self.high, times))
 
     def holds(self, values: Values) -> NDArray[np.bool_]:
         """Which of `values` (one per range, or any against one range) are inside."""
@@ -247,6 +252,12 @@ def _pairs(left: Values, right: Values) -> tuple[NDArray[np.int64], NDArray[np.i
     return mine, order[first[mine] + step]
 
 
+def _comparable(each: Span) -> Span:
+    """A span whose ends numpy can compare with others': texts as objects."""
+    texts = each.low.dtype.kind == "U"
+    return Span(each.low.astype(object), each.high.astype(object)) if texts else each
+
+
 def _joined(first: Span, second: Span) -> Span:
     return Span(np.concatenate([first.low, second.low]), np.concatenate([first.high, second.high]))
 
@@ -262,6 +273,8 @@ def least_and_greatest(dtype: np.dtype[Any]) -> tuple[Any, Any]:
         return -np.inf, np.inf
     if dtype.kind in "iu":
         return np.iinfo(dtype).min, np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return False, True
     if dtype.kind in "Mm":
         return np.array(-(2**63) + 1).view(dtype)[()], np.array(2**63 - 1).view(dtype)[()]
     return "", chr(0x10FFFF) * 8

@@ -50,7 +50,7 @@ def add_end(
 
 def add_space(connection: sa.Connection, namespace: str, path: Path) -> None:
     """Where a workspace lies whose datasets have this namespace, unless that is known."""
-    row = {"namespace": namespace, "host": _host(), "path": str(path)}
+    row = {"namespace": namespace, "host": _host(), "path": _shown(path)}
     connection.execute(insertion(spaces), row)
 
 
@@ -62,6 +62,11 @@ def now() -> str:
 def lock_of(workspace: Path, run: str) -> Path:
     """The file that is locked while a run is under way."""
     return workspace / "running" / f"{run}.lock"
+
+
+def _shown(path: Path) -> str:
+    """A path as text, whatever bytes it is made of."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _host() -> str:

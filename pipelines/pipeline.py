@@ -277,13 +277,16 @@ def source_of(name: str, entry: Any, base: Path | None = None) -> Source:
     plain = _mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
     if not isinstance(plain.get("path"), str) or "\0" in plain["path"]:
         raise Refused(f'source "{name}" needs a path')
-    if plain.get("kind", "array") != "array":
-        raise Refused(f'source "{name}": kind is {plain["kind"]!r}; sources are of kind array')
+    kind = plain.get("kind", "table" if plain["path"].endswith(".parquet") else "array")
+    if kind not in KINDS:
+        raise Refused(f'source "{name}": kind is {kind!r:.60}; a source is an array or a table')
     names = plain.get("variables") or {}
     if not isinstance(names, dict) or not all(isinstance(v, str) for e in names.items() for v in e):
         raise Refused(f'source "{name}": variables maps our names to the names in the file')
+    if names and kind == "table":
+        raise Refused(f'source "{name}" is a table, whose columns keep their names: no variables')
     path = Path(plain["path"])
-    return Source(str(path if path.is_absolute() or base is None else base / path), "array", names)
+    return Source(str(path if path.is_absolute() or base is None else base / path), kind, names)
 
 
 def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:

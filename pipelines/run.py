@@ -21,11 +21,11 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
-from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
+from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table, to_json
 from pipelines.errors import WhenceError
 from pipelines.history import Entry, History
 from pipelines.pipeline import Pipeline, Step
-from pipelines.sources import as_array
+from pipelines.sources import as_dataset
 from pipelines.spark import Progress, over, spared, watched, whereabouts
 from pipelines.tables import write_part
 from pipelines.workspace import Workspace
@@ -56,9 +56,9 @@ def run(
     ):
         one = Run(workspace, spark, entry, progress, unkept)
         for name, source in pipeline.sources.items():
-            array = as_array(name, source)
+            found = as_dataset(name, source)
             entry.ready()
-            made[name] = _publish_source(workspace, array)
+            made[name] = _publish_source(workspace, found)
             entry.add(name, made[name])
         for name, step in pipeline.in_order():
             made[name] = (publish or Run.publish)(one, name, step, made)
@@ -66,15 +66,20 @@ def run(
     return entry.made
 
 
-def _publish_source(workspace: Workspace, array: Array) -> Dataset:
+def _told(dataset: Dataset) -> str:
+    """A dataset in words, by which one that was read again equals itself."""
+    return json.dumps(to_json(dataset))
+
+
+def _publish_source(workspace: Workspace, source: Dataset) -> Dataset:
     """Name a source in the workspace; the file stays where it is."""
     # A damaged version is told to "run again", so it may not keep us from it.
     with suppress(WhenceError):
-        known = workspace.dataset(array.name)
-        if replace(known, version="") == array:
+        known = workspace.dataset(source.name)
+        if _told(replace(known, version="")) == _told(source):
             return known
-    with workspace.staged(array.name) as stage:
-        return workspace.publish(stage, array)
+    with workspace.staged(source.name) as stage:
+        return workspace.publish(stage, source)
 
 
 @dataclass(frozen=True, slots=True)

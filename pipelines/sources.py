@@ -15,24 +15,40 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from pipelines.arrays import Chunk, opened
-from pipelines.datasets import Array, Attribute, Quantity, Time
+from pipelines.datasets import Array, Attribute, Dataset, Quantity, Table, Time
 from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.files import open_file, reason, under_our_names
 from pipelines.fingerprints import fingerprint, unchanged
 from pipelines.naming import AXES, VARIABLES, WIND, names_in
+from pipelines.parquet import table_in, with_bounds
 from pipelines.pipeline import Source
 from pipelines.stores import LARGEST_CHUNK, files_of
 
 BLOCK_BYTES = 16 * 2**20
 
 
+def as_dataset(name: str, source: Source) -> Table | Array:
+    """What is in a source's file, and the fingerprint by which to know it again."""
+    if source.kind == "array":
+        return as_array(name, source)
+    marked = replace(table_in(name, source), origin=fingerprint(Path(source.path)))
+    whole = with_bounds(marked)
+    check_unchanged(whole)
+    return whole
+
+
 def as_array(name: str, source: Source) -> Array:
     """The array in a source's file, and the fingerprint by which to know it again."""
-    found = recognised(name, source)
+    found = array_in(name, source)
     return replace(found, origin=fingerprint(Path(source.path)))
 
 
-def recognised(name: str, source: Source) -> Array:
+def recognised(name: str, source: Source) -> Table | Array:
+    """What is in a source's file, without reading its values."""
+    return array_in(name, source) if source.kind == "array" else table_in(name, source)
+
+
+def array_in(name: str, source: Source) -> Array:
     """The array in a source's file, under our names, without reading its values."""
     path = Path(source.path)
     if not (path.is_file() or path.is_dir()):
@@ -50,21 +66,23 @@ def recognised(name: str, source: Source) -> Array:
         file.close()
 
 
-def check_unchanged(array: Array, chunks: Iterable[Chunk] | None = None) -> None:
+def check_unchanged(source: Dataset, chunks: Iterable[Chunk] | None = None) -> None:
     """Refuse to answer from a source that is not what the run read, or from such chunks of it."""
-    if array.origin is None:
+    if source.origin is None:
         return
-    path = Path(array.path)
+    path = Path(source.path)
     try:
-        parts = () if chunks is None or array.engine != "zarr" else _files(array, chunks)
-        same = unchanged(path, array.origin, list(parts))
+        parts: Iterable[Path] = ()
+        if isinstance(source, Array) and source.engine == "zarr" and chunks is not None:
+            parts = _files(source, chunks)
+        same = unchanged(path, source.origin, list(parts))
     except FileNotFoundError:
-        raise Failed(f'source "{array.name}": no file at "{path}" any more; put it back') from None
+        raise Failed(f'source "{source.name}": no file at "{path}" any more; put it back') from None
     except OSError as error:
-        raise Failed(f'source "{array.name}": cannot read "{path}": {reason(error)}') from None
+        raise Failed(f'source "{source.name}": cannot read "{path}": {reason(error)}') from None
     if not same:
         raise SourceChanged(
-            f'source "{array.name}" ("{path}") has changed since the run that read it; run again'
+            f'source "{source.name}" ("{path}") has changed since the run that read it; run again'
         )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from math import inf
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -197,7 +198,7 @@ def watched(
         threads.append(
             threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
         )
-    if seconds is not None:
+    if seconds is not None and seconds < inf:
         threads.append(
             threading.Thread(target=_stop_after, args=(context, watch, label, seconds), daemon=True)
         )

@@ -45,7 +45,8 @@ def read_group(table: Table, group: Group) -> pa.Table:
     path = Path(table.path) / group.file
     try:
         with pq.ParquetFile(path) as file:
-            return file.read_row_group(group.index)
+            rows = file.read_row_group(group.index)
+            return rows if table.origin is None else rows.cast(schema_of(table))
     except (OSError, pa.ArrowInvalid) as error:
         raise Failed(f'cannot read "{path}": {error}') from None
 
@@ -130,10 +131,8 @@ def matching(table: Table, predicate: pc.Expression | None, limit: int | None = 
     if table.content is not None and predicate is None and limit is None:
         return _held(table)
     with _readable(table):
-        stored = _stored(table)
-        if limit is not None:
-            return stored.head(limit, filter=predicate)
-        return stored.to_table(filter=predicate)
+        found = _scanned(table, predicate)
+        return found.to_table() if limit is None else found.head(limit)
 
 
 @contextmanager
@@ -151,20 +150,28 @@ def count(table: Table, predicate: pc.Expression | None) -> int:
     if predicate is None or not table.groups:
         return table.rows
     with _readable(table):
-        return int(_stored(table).count_rows(filter=predicate))
+        return int(_scanned(table, predicate).count_rows())
 
 
 def _held(table: Table) -> pa.Table:
     return pa.concat_tables([read_group(table, group) for group in table.groups])
 
 
-def _stored(table: Table) -> ds.Dataset:
-    """All row groups as Arrow scans them."""
+def _scanned(table: Table, predicate: pc.Expression | None) -> ds.Scanner:
+    """The rows that a predicate keeps, as Arrow finds them."""
     if table.content is not None:
-        return ds.dataset(_held(table))
+        return ds.dataset(_held(table)).scanner(filter=predicate)
     check_kept(table)
+    if table.origin is not None:
+        return ds.Scanner.from_batches(_batches(table), schema=schema_of(table), filter=predicate)
     files = list(dict.fromkeys(str(Path(table.path) / g.file) for g in table.groups))
-    return ds.dataset(files, format="parquet")
+    return ds.dataset(files, format="parquet").scanner(filter=predicate)
+
+
+def _batches(table: Table) -> Iterator[pa.RecordBatch]:
+    """All rows of a file from outside, by whose own bounds Arrow would skip some that are NaN."""
+    for group in table.groups:
+        yield from read_group(table, group).to_batches()
 
 
 def write_part(batches: Iterable[pa.RecordBatch], path: Path, schema: pa.Schema) -> list[Group]:

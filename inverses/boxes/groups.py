@@ -34,9 +34,11 @@ def whole_group(box: Aggregate | TopN | RankRows, at: Filter, source: Table) -> 
     per_attribute=True,
 )
 def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) -> Mask:
-    """The rows that have a value, or that attain the max or min; if none has one, all."""
+    """All that are counted; else those that have a value, or attain the extreme; if none, all."""
     of, how = box.made[attribute]
     values = seen[of]
+    if how == "count":
+        return np.ones(len(values), bool)
     there = ~absent(values)
     none = ~_any_of(seen["owner"], there)
     return there & (values == at[attribute]) | none if how in ("min", "max") else there | none

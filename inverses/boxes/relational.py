@@ -12,10 +12,17 @@ EXACTLY = (COMPLETE, PURE, FAITHFUL)
 
 
 @weakly_inverts(FilterRows, image=ANY, yields=[USED], promises=EXACTLY)
+def kept_values(box: FilterRows, at: Filter, source: Table) -> Filter:
+    """A row comes from those that have its values, and that the predicate can have kept."""
+    here = at.only(*source.columns).spans
+    there = {c: one.repeated(len(at)) for c, one in box.region(source).spans.items()}
+    return at.to(**{**there, **here, **{c: here[c] & there[c] for c in here if c in there}})
+
+
 @weakly_inverts(Project, image=ANY, yields=[USED], promises=EXACTLY)
 @weakly_inverts(Distinct, image=ANY, yields=[USED], promises=EXACTLY)
 @weakly_inverts(Union, image=ANY, yields=[USED], promises=EXACTLY)
-def same_values(box: FilterRows | Project | Distinct | Union, at: Filter, source: Table) -> Filter:
+def same_values(box: Project | Distinct | Union, at: Filter, source: Table) -> Filter:
     """A row comes from those that have its values."""
     return at.only(*source.columns)
 

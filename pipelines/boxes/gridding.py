@@ -120,9 +120,10 @@ class RowsOnGrid(ArrayBox):
 
     def within(self, rows: Table, at: Filter) -> Filter:
         """The rows that fall into cells, by the values of their columns."""
-        spans = {c: bins.spans(at.span(d)) for d, (c, bins) in self.bins(rows).items()}
+        bins = self.bins(rows).items()
+        spans = {c: each.spans(at.span(d), len(at)) for d, (c, each) in bins}
         turns = [dict(zip(spans, each, strict=True)) for each in product(*spans.values())]
-        found = [at.to(**{c: _each(s, len(at)) for c, s in turn.items()}) for turn in turns]
+        found = [at.to(**turn) for turn in turns]
         whole = found[0]
         for each in found[1:]:
             whole = whole | each
@@ -152,13 +153,6 @@ class RowsOnGrid(ArrayBox):
         for group in gathered(cell):
             found[cell[group[0]]] = aggregated(values[group], how)
         return found
-
-
-def _each(one: Span, size: int) -> Span:
-    """A span for each of many boxes, if it is one for all of them."""
-    if len(one) == size:
-        return one
-    return Span(np.repeat(one.low, size), np.repeat(one.high, size))
 
 
 @dataclass(frozen=True, slots=True)

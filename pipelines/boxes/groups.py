@@ -39,7 +39,8 @@ def _total(values: Values) -> float:
     try:
         return fsum(values.tolist())
     except (ValueError, OverflowError):
-        return float(np.sort(values.astype(float)).sum())
+        with np.errstate(invalid="ignore", over="ignore"):
+            return float(np.sort(values.astype(float)).sum())
 
 
 AGGREGATES: dict[str, Callable[[Values], Any]] = {
@@ -56,9 +57,9 @@ class Aggregate(RowBox):
     """One row for each group of rows with equal keys; without keys, one for all rows there are.
 
     It has the keys, and for each `column:how` in `what` the count, sum, mean, min or max of a
-    column, called `column_how`. Missing values (NaN) are left out: not counted, not summed; where
-    a group has no others its sum, mean, min and max are missing too. Missing keys are equal to
-    one another. Sums are rounded once, at the end, so that they do not depend on any order.
+    column, called `column_how`. A count is of rows. Of sums, means, min and max, missing values
+    (NaN) are left out; where a group has no others these are missing too. Missing keys are equal
+    to one another. Sums are rounded once, at the end, so that they do not depend on any order.
     """
 
     keys: str = param("", "the columns that are equal in a group, separated by commas")
@@ -67,8 +68,8 @@ class Aggregate(RowBox):
     name: ClassVar = "aggregate"
     takes: ClassVar = ROWS
     contributed: ClassVar = (
-        "To a count, sum or mean, the rows of the group that have a value there; to a max or min, "
-        "the rows that attain it; where none has a value, and to a key, the whole group."
+        "To a count, the whole group; to a sum or mean, the rows of it that have a value there; to "
+        "a max or min, those that attain it; where none has a value, and to a key, all of them."
     )
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
@@ -152,8 +153,8 @@ def _stored(values: Any, rows: pa.Table, like: str) -> pa.Array:
 
 def aggregated(values: Values, how: str) -> Any:
     """One aggregate of one group; missing if nothing is there to be aggregated."""
-    there = values[~absent(values)]
-    return AGGREGATES[how](there) if len(there) or how == "count" else np.nan
+    there = values if how == "count" else values[~absent(values)]
+    return AGGREGATES[how](there) if len(there) else np.nan
 
 
 @dataclass(frozen=True, slots=True)

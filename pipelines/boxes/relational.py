@@ -24,9 +24,10 @@ from pipelines.columns import (
 )
 from pipelines.datasets import Attribute, Dataset, Table
 from pipelines.errors import Refused
+from pipelines.filters import Filter
 from pipelines.predicates import parsed
 from pipelines.sharing import rows_together
-from pipelines.tables import column, schema_of
+from pipelines.tables import column, restricted, schema_of
 
 Names = Mapping[str, Mapping[str, str]]
 Given = Mapping[str, tuple[Attribute, ...]]
@@ -70,6 +71,15 @@ class FilterRows(RowBox):
         rows = inputs["rows"]
         return rows.filter(parsed(self.where).expression(rows.schema))
 
+    def region(self, rows: Table) -> Filter:
+        """A filter that holds every row the predicate keeps, and maybe more."""
+        return parsed(self.where).region(schema_of(rows))
+
+    def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+        """Row groups that by their bounds hold nothing to be kept are not read."""
+        some = restricted(inputs["rows"], self.region(inputs["rows"]))
+        return rows_together(spark, {"rows": some}, {"rows": None}, self.rows, self.schema(inputs))
+
 
 @dataclass(frozen=True, slots=True)
 class Project(RowBox):
@@ -105,14 +115,14 @@ class Project(RowBox):
 
 @dataclass(frozen=True, slots=True)
 class Join(RowBox):
-    """Every pair of a left and a right row that are equal in the columns `on`.
+    """Every pair of a left and a right row that are equal in the key columns.
 
-    The pair has the columns `on` once, then the other left and the other right ones; where both
+    The pair has the keys once, then the other left and the other right ones; where both
     sides have another column of the same name, each gets its side's suffix. Missing values are
     equal to one another. A row without a partner is left out.
     """
 
-    on: str = param("k", "the columns that must be equal, separated by commas")
+    keys: str = param("k", "the columns that must be equal, separated by commas")
     left_suffix: str = param("_left", "what is added to left names that the right has too")
     right_suffix: str = param("_right", "what is added to right names that the left has too")
 
@@ -123,40 +133,40 @@ class Join(RowBox):
     )
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
-    examples: ClassVar = ({"on": "k"}, {"on": "s, k"}, {"on": "x", "right_suffix": "2"})
+    examples: ClassVar = ({"keys": "k"}, {"keys": "s, k"}, {"keys": "x", "right_suffix": "2"})
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        return listed(self.on)
+    def on(self) -> tuple[str, ...]:
+        return listed(self.keys)
 
     def suffix(self, port: str) -> str:
         return self.left_suffix if port == "left" else self.right_suffix
 
     def together(self, port: str) -> tuple[str, ...]:
-        return self.keys
+        return self.on
 
     def attributes_of(self, given: Given) -> tuple[Attribute, ...]:
-        if not self.keys:
-            raise Refused('box "join": on is empty; name at least one column')
+        if not self.on:
+            raise Refused('box "join": keys is empty; name at least one column')
         for side in given.values():
-            check_known(self.name, self.keys, side)
+            check_known(self.name, self.on, side)
         names = self.renamed({port: names_in(side) for port, side in given.items()})
         shared = {a.name for a in given["left"]} & {a.name for a in given["right"]}
         left = [self._moved(a, "left", names, shared) for a in given["left"]]
-        others = narrowed(given["right"], set(names["right"]) - {*self.keys})
+        others = narrowed(given["right"], set(names["right"]) - {*self.on})
         return (*left, *(self._moved(a, "right", names, shared) for a in others))
 
     def _moved(self, each: Attribute, port: str, names: Names, shared: set[str]) -> Attribute:
         """An attribute of one side as one of the pair; what it is joined on keeps its name."""
-        alone = each.name not in shared or set(each.columns) <= {*self.keys}
+        alone = each.name not in shared or set(each.columns) <= {*self.on}
         name = each.name if alone else each.name + self.suffix(port)
         return replace(each, name=name, columns=tuple(names[port][c] for c in each.columns))
 
     def renamed(self, there: Mapping[str, Iterable[str]]) -> Names:
         """For each side, what its columns are called in a pair."""
-        shared = {*there["left"]} & {*there["right"]} - {*self.keys}
+        shared = {*there["left"]} & {*there["right"]} - {*self.on}
         for port, names in there.items():
-            for name in (n for n in names if n not in self.keys):
+            for name in (n for n in names if n not in self.on):
                 check_new(self.name, name + self.suffix(port), [*there["left"], *there["right"]])
         return {
             port: {n: n + self.suffix(port) if n in shared else n for n in names}
@@ -166,16 +176,16 @@ class Join(RowBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         own = (a.name for a in source.attributes)
         same = {n for n in own if attribute in (n, n + self.suffix(port))}
-        return tuple({*bearing(source, self.keys), *same})
+        return tuple({*bearing(source, self.on), *same})
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         left, right = schema_of(inputs["left"]), schema_of(inputs["right"])
-        for key in self.keys:
+        for key in self.on:
             mine, theirs = left.field(key).type, right.field(key).type
             if mine != theirs:
                 raise Refused(f'box "join": "{key}" is {mine} on the left, {theirs} on the right')
         names = self.renamed({"left": left.names, "right": right.names})
-        others = [f for f in right if f.name not in self.keys]
+        others = [f for f in right if f.name not in self.on]
         return pa.schema(
             [f.with_name(names["left"][f.name]) for f in left]
             + [f.with_name(names["right"][f.name]) for f in others]
@@ -183,9 +193,9 @@ class Join(RowBox):
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
         names = self.renamed({port: rows.column_names for port, rows in inputs.items()})
-        mine, theirs = _pairs(inputs["left"], inputs["right"], self.keys)
+        mine, theirs = _pairs(inputs["left"], inputs["right"], self.on)
         left, right = inputs["left"].take(mine), inputs["right"].take(theirs)
-        others = [n for n in right.column_names if n not in self.keys]
+        others = [n for n in right.column_names if n not in self.on]
         return pa.table(
             {names["left"][n]: left[n] for n in left.column_names}
             | {names["right"][n]: right[n] for n in others}

@@ -23,7 +23,9 @@ KNOWN = "OpenLineage events (JSON lines or an array), PROV-JSON, or CSV with sou
 def read(path: Path | str) -> Graph:
     """The graph in a file, or one line on what is wrong with it."""
     try:
-        return _graph(_content(Path(path)))
+        graph = _graph(_content(Path(path)))
+        graph.in_order()
+        return graph
     except Refused as error:
         raise Refused(f'cannot import "{path}": {error}') from None
 

@@ -236,7 +236,8 @@ def _comparable(value: Any) -> Any:
 
 def faithful(case: Case, registry: Registry) -> None:
     """What a box makes of the part that faithful weak inverses keep is, there, all it makes."""
-    if not isinstance(case.made, Table) or not case.made.rows:
+    from_rows = any(isinstance(each, Table) for each in case.inputs.values())
+    if not isinstance(case.made, Table) or not case.made.rows or not from_rows:
         return
     whole = matching(case.made, None)
     for name in whole.column_names:

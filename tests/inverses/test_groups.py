@@ -1,4 +1,4 @@
-"""Aggregates, ranks and the highest rows hold every promise."""
+"""Aggregates, ranks and the highest rows hold every promise; wrong inverses are caught."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from math import fsum, nan
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inverses.guarantees import EXACT
 from inverses.registry import Registry
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
+from pipelines.datasets import Attribute, Quantity, Text
+from pipelines.errors import Refused
 from tests.inverses.cases import Case, Truth, check, small_tables
+from tests.inverses.wrong import assert_caught, everything_passes, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
 MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 Given = Mapping[str, Rows]
-KEYS = st.sampled_from(["", "k", "s, k"])
 
 
 def split(text: str) -> list[str]:
@@ -39,39 +45,41 @@ MADE = {
 }
 
 
-@MANY
-@given(
-    rows=small_tables(),
-    keys=KEYS,
-    what=st.sampled_from(["x:mean", "x:sum, y:count", "x:max, y:max", "y:min, x:mean"]),
-)
-def test_aggregate_holds_every_promise(rows: Any, keys: str, what: str) -> None:
+def summed_up(members: Rows, keys: str, what: str) -> dict[str, Any]:
+    """The one row that a group becomes."""
+    made = {k: members[0][k] for k in split(keys)}
+    for text in split(what):
+        of, how = text.split(":")
+        values = [m[of] for m in members if m[of] == m[of] or how == "count"]
+        made[f"{of}_{how}"] = MADE[how](values)
+    return made
+
+
+def of_nothing(name: str, keys: str) -> Truth:
+    """Where no row of a group has a value, all of them are behind its absence."""
+
+    def stated(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
+        rows = given[port] if datum[name] != datum[name] else []
+        members = group(rows, datum, keys)
+        return {(n,) for n, row in enumerate(rows) if row in members}
+
+    return stated
+
+
+@st.composite
+def aggregated(draw: st.DrawFn) -> Case:
+    keys = draw(st.sampled_from(["", "k", "s, k"]))
+    what = draw(st.sampled_from(["x:mean", "x:sum, y:count", "x:max, y:max", "y:min, x:mean"]))
+    rows = draw(small_tables(("k", "s", "x", "y") if "s" in keys else ("k", "x", "y"), most=6))
+
     def forward(given: Given) -> Rows:
         found = {tuple(r[k] for k in split(keys)): r for r in given["rows"]}
-        return [_row(group(given["rows"], each, keys), each) for each in found.values()]
+        groups = [group(given["rows"], each, keys) for each in found.values()]
+        return [summed_up(members, keys, what) for members in groups]
 
-    def _row(members: Rows, like: Mapping[str, Any]) -> dict[str, Any]:
-        made = {k: like[k] for k in split(keys)}
-        for text in split(what):
-            of, how = text.split(":")
-            made[f"{of}_{how}"] = MADE[how]([m[of] for m in members if m[of] == m[of]])
-        return made
-
-    def of_nothing(name: str) -> Truth:
-        """Where no row of a group has a value, all of them are behind its absence."""
-
-        def stated(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
-            nothing = datum[name] == 0 if name.endswith("count") else datum[name] != datum[name]
-            rows = given[port] if nothing else []
-            members = group(rows, datum, keys)
-            return {(n,) for n, row in enumerate(rows) if row in members}
-
-        return stated
-
-    names = [text.replace(":", "_") for text in split(what)]
-    besides = {n: of_nothing(n) for n in names}
-    case = Case(Aggregate(keys, what), {"rows": rows}, forward, tuple(split(keys)), besides=besides)
-    check(case, REGISTRY)
+    besides = {n: of_nothing(n, keys) for n in split(what.replace(":", "_"))}
+    box = Aggregate(keys, what)
+    return Case(box, {"rows": rows}, forward, tuple(split(keys)), besides=besides)
 
 
 def before(rows: Rows, row: Mapping[str, Any], by: str, least: bool) -> int:
@@ -81,28 +89,97 @@ def before(rows: Rows, row: Mapping[str, Any], by: str, least: bool) -> int:
     return sum(r[by] < row[by] if least else r[by] > row[by] for r in rows)
 
 
-@MANY
-@given(
-    rows=small_tables(),
-    keys=KEYS,
-    by=st.sampled_from("xy"),
-    n=st.integers(1, 3),
-    least=st.booleans(),
-)
-def test_top_n_holds_every_promise(rows: Any, keys: str, by: str, n: int, least: bool) -> None:
+@st.composite
+def highest(draw: st.DrawFn) -> Case:
+    keys, n, least = draw(st.sampled_from(["", "k"])), draw(st.integers(1, 3)), draw(st.booleans())
+
     def forward(given: Given) -> Rows:
-        there = [r for r in given["rows"] if r[by] == r[by]]
-        return [r for r in there if before(group(there, r, keys), r, by, least) < n]
+        there = [r for r in given["rows"] if r["x"] == r["x"]]
+        return [r for r in there if before(group(there, r, keys), r, "x", least) < n]
 
-    check(Case(TopN(by, n, keys, least), {"rows": rows}, forward), REGISTRY)
+    rows = draw(small_tables(("k", "x", "y"), most=6))
+    return Case(TopN("x", n, keys, least), {"rows": rows}, forward)
 
 
-@MANY
-@given(rows=small_tables(), keys=KEYS, by=st.sampled_from("xy"), least=st.booleans())
-def test_rank_holds_every_promise(rows: Any, keys: str, by: str, least: bool) -> None:
+@st.composite
+def ranked(draw: st.DrawFn) -> Case:
+    keys, least = draw(st.sampled_from(["", "k"])), draw(st.booleans())
+
     def forward(given: Given) -> Rows:
         every = given["rows"]
-        return [{**r, "rank": before(group(every, r, keys), r, by, least) + 1} for r in every]
+        return [{**r, "rank": before(group(every, r, keys), r, "x", least) + 1} for r in every]
 
-    case = Case(RankRows(by, keys, least), {"rows": rows}, forward, identity=("k", "s", "x", "y"))
-    check(case, REGISTRY)
+    rows = draw(small_tables(("k", "x"), most=6))
+    return Case(RankRows("x", keys, least), {"rows": rows}, forward, identity=("k", "x"))
+
+
+CASES = {"aggregate": aggregated, "top_n": highest, "rank": ranked}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_promise_holds(name: str) -> None:
+    @MANY
+    @given(case=CASES[name]())
+    def holds(case: Case) -> None:
+        check(case, REGISTRY)
+
+    holds()
+
+
+def all_pass(box: Any, at: Any, seen: Any, source: Any, attribute: str) -> np.ndarray:
+    """It takes the whole group for what attains the max."""
+    return everything_passes(box, at, seen, source)
+
+
+def the_row(box: Any, at: Any, source: Any, attribute: str) -> Any:
+    """It takes a rank for the row's own."""
+    return at.only(*source.columns)
+
+
+WRONG = {
+    "a group is no max": (aggregated, "counted", {"function": all_pass}),
+    "a group is not pure": (aggregated, "whole_group", {"promises": EXACT}),
+    "a group is not the highest": (highest, "itself_or_tied", {"function": everything_passes}),
+    "a rank is no row's own": (ranked, "compared", {"function": the_row}),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_inverse_is_caught(fault: str) -> None:
+    cases, name, changed = WRONG[fault]
+    registry = registry_with(name, **changed)
+    assert_caught(lambda data: check(data.draw(cases()), registry), "missing|not behind it")
+
+
+def test_a_group_that_is_not_whole_is_caught_as_unfaithful() -> None:
+    registry = registry_with(
+        "whole_group", function=lambda box, at, source: at.only(*source.columns)
+    )
+    saying = "missing|not behind it|unfaithful"
+    assert_caught(lambda data: check(data.draw(ranked()), registry), saying)
+
+
+def summed(values: Any) -> float:
+    made = Aggregate("", "x:sum").rows({"rows": pa.table({"x": values})})
+    return float(made["x_sum"][0].as_py())
+
+
+def test_sums_do_not_depend_on_the_order_of_rows_nor_overflow() -> None:
+    values = [1e16, 1.0, -1e16, 0.1, 1e308, 1e308, -1e308]
+    orders = [np.random.default_rng(n).permutation(values) for n in range(20)]
+    assert {summed(order) for order in orders} == {1e308}
+    assert np.isnan(summed([np.inf, 1.0, -np.inf]))
+
+
+def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:
+    rows = {"rows": (Attribute("x", Quantity, ("x",)), Attribute("s", Text, ("s",)))}
+    with pytest.raises(Refused, match=r'no aggregate "avg" for column "x"'):
+        Aggregate("s", "x:avg").attributes_of(rows)
+    with pytest.raises(Refused, match='"s" is text, which has no mean'):
+        Aggregate("", "s:mean").attributes_of(rows)
+    with pytest.raises(Refused, match='no column "k"'):
+        Aggregate("k", "x:mean").attributes_of(rows)
+    with pytest.raises(Refused, match='there is a column "s" already'):
+        RankRows("x", called="s").attributes_of(rows)
+    with pytest.raises(Refused, match='no column "y" for box "top_n"'):
+        TopN("y").attributes_of(rows)

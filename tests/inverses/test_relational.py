@@ -1,16 +1,21 @@
-"""Rows kept, cut, joined and put together hold every promise."""
+"""Rows kept, cut, joined and put together hold every promise; wrong inverses are caught."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.registry import Registry
 from pipelines.boxes.relational import Distinct, FilterRows, Join, Project, Union
+from pipelines.datasets import Attribute, Quantity, Table
+from pipelines.errors import Refused
+from pipelines.filters import Filter
 from tests.inverses.cases import Case, check, small_tables
+from tests.inverses.wrong import assert_caught, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
@@ -21,67 +26,53 @@ Given = Mapping[str, Rows]
 KEEPS = {
     "x > 0": lambda r: r["x"] > 0,
     "not (k = 1 or x < 0.5)": lambda r: not (r["k"] == 1 or r["x"] < 0.5),
-    "s in ('a', 'b') and y <> 0": lambda r: r["s"] in "ab" and r["y"] != 0,
-    "s = 'p'": lambda r: r["s"] == "p",
+    "s in ('a', 'q') and x <> 0": lambda r: r["s"] in "aq" and r["x"] != 0,
+    "s = 'p' and x between -1 and 2": lambda r: r["s"] == "p" and -1 <= r["x"] <= 2,
 }
 
 
-@MANY
-@given(rows=small_tables(), where=st.sampled_from(sorted(KEEPS)))
-def test_filter_rows_holds_every_promise(rows: Any, where: str) -> None:
-    def forward(given: Given) -> Rows:
-        return [r for r in given["rows"] if KEEPS[where](r)]
+@st.composite
+def kept(draw: st.DrawFn) -> Case:
+    where = draw(st.sampled_from(sorted(KEEPS)))
+    rows = draw(small_tables(("k", "s", "x"), most=5))
+    return Case(
+        FilterRows(where), {"rows": rows}, lambda g: [r for r in g["rows"] if KEEPS[where](r)]
+    )
 
-    check(Case(FilterRows(where), {"rows": rows}, forward), REGISTRY)
 
-
-@MANY
-@given(rows=small_tables(), names=st.sampled_from(["k", "x, s", "y, x, k, s"]))
-def test_project_holds_every_promise(rows: Any, names: str) -> None:
-    def forward(given: Given) -> Rows:
-        return [{n: r[n] for n in names.split(", ")} for r in given["rows"]]
-
-    check(Case(Project(names), {"rows": rows}, forward), REGISTRY)
+@st.composite
+def cut(draw: st.DrawFn) -> Case:
+    names = draw(st.sampled_from(["k", "x, s", "y, x, s"]))
+    rows = draw(small_tables(("s", "x", "y") if "y" in names else ("k", "s", "x"), most=5))
+    return Case(
+        Project(names),
+        {"rows": rows},
+        lambda g: [{n: r[n] for n in names.split(", ")} for r in g["rows"]],
+    )
 
 
 def same(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-@MANY
-@given(
-    left=small_tables(("k", "s", "x"), most=5),
-    right=small_tables(("k", "s", "y"), most=5) | small_tables(("k", "x", "s"), most=5),
-    on=st.sampled_from(["k", "s, k"]),
-)
-def test_join_holds_every_promise(left: Any, right: Any, on: str) -> None:
-    keys = on.split(", ")
-    shared = {*left.columns} & {*right.columns} - {*keys}
+@st.composite
+def joined(draw: st.DrawFn) -> Case:
+    keys = draw(st.sampled_from(["k", "s, k", "x"]))
+    left = draw(small_tables(("k", "s", "x"), most=4))
+    right = draw(small_tables(draw(st.sampled_from([("s", "k", "x"), ("x", "k", "s")])), most=4))
+    on = keys.split(", ")
+    shared = {*left.columns} - {*on}
 
     def forward(given: Given) -> Rows:
         return [
             {f"{n}_left" if n in shared else n: v for n, v in a.items()}
-            | {f"{n}_right" if n in shared else n: v for n, v in b.items() if n not in keys}
+            | {f"{n}_right" if n in shared else n: v for n, v in b.items() if n not in on}
             for a in given["left"]
             for b in given["right"]
-            if all(same(a[k], b[k]) for k in keys)
+            if all(same(a[k], b[k]) for k in on)
         ]
 
-    check(Case(Join(on), {"left": left, "right": right}, forward), REGISTRY)
-
-
-@MANY
-@given(left=small_tables(("x", "k"), most=5), right=small_tables(("y", "x"), most=5))
-def test_a_join_on_numbers_pairs_missing_ones(left: Any, right: Any) -> None:
-    def forward(given: Given) -> Rows:
-        return [
-            {**a, "y": b["y"]}
-            for a in given["left"]
-            for b in given["right"]
-            if same(a["x"], b["x"])
-        ]
-
-    check(Case(Join("x"), {"left": left, "right": right}, forward), REGISTRY)
+    return Case(Join(keys), {"left": left, "right": right}, forward)
 
 
 def equal_rows(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
@@ -89,23 +80,97 @@ def equal_rows(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
     return {(n,) for n, r in rows if all(same(v, r[c]) for c, v in datum.items())}
 
 
-@MANY
-@given(rows=small_tables(("k", "x")))
-def test_distinct_holds_every_promise(rows: Any) -> None:
-    def forward(given: Given) -> Rows:
-        found: Rows = []
-        for row in given["rows"]:
-            if not any(all(same(v, f[c]) for c, v in row.items()) for f in found):
-                found.append(row)
-        return found
-
-    check(Case(Distinct(), {"rows": rows}, forward, truth=equal_rows), REGISTRY)
+def once_each(given: Given) -> Rows:
+    found: Rows = []
+    for row in given["rows"]:
+        if not any(all(same(v, f[c]) for c, v in row.items()) for f in found):
+            found.append(row)
+    return found
 
 
-@MANY
-@given(first=small_tables(("k", "x")), second=small_tables(("x", "k")))
-def test_union_holds_every_promise(first: Any, second: Any) -> None:
-    def forward(given: Given) -> Rows:
-        return [*given["first"], *given["second"]]
+@st.composite
+def once(draw: st.DrawFn) -> Case:
+    return Case(
+        Distinct(), {"rows": draw(small_tables(("k", "x"), most=5))}, once_each, truth=equal_rows
+    )
 
-    check(Case(Union(), {"first": first, "second": second}, forward), REGISTRY)
+
+@st.composite
+def united(draw: st.DrawFn) -> Case:
+    inputs = {
+        "first": draw(small_tables(("k", "x"), most=4)),
+        "second": draw(small_tables(("x", "k"), most=4)),
+    }
+    return Case(Union(), inputs, lambda g: [*g["first"], *g["second"]])
+
+
+CASES = {"filter_rows": kept, "project": cut, "join": joined, "distinct": once, "union": united}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_promise_holds(name: str) -> None:
+    @MANY
+    @given(case=CASES[name]())
+    def holds(case: Case) -> None:
+        check(case, REGISTRY)
+
+    holds()
+
+
+def first_column_only(box: object, at: Filter, source: Table) -> Filter:
+    """It takes one equal column for an equal row."""
+    return at.only(source.columns[0])
+
+
+def by_keys_only(box: Join, at: Filter, source: Table) -> Filter:
+    """It takes all partners for this one."""
+    return at.only(*box.on)
+
+
+def other_side(box: Join, at: Filter, source: Table) -> Filter:
+    """It takes the left row's values for the right one's."""
+    names = {c: at.span(c + box.left_suffix) for c in source.columns}
+    return at.to(**names)
+
+
+WRONG = {
+    "one column for all": (cut, "same_values", {"function": first_column_only}),
+    "one column for all of a filter": (kept, "kept_values", {"function": first_column_only}),
+    "all partners for one": (joined, "right_part", {"function": by_keys_only}),
+    "left for right": (joined, "right_part", {"function": other_side}),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_inverse_is_caught(fault: str) -> None:
+    cases, name, changed = WRONG[fault]
+    registry = registry_with(name, **changed)
+    assert_caught(lambda data: check(data.draw(cases()), registry), "missing|not behind it")
+
+
+ATTRIBUTES = tuple(Attribute(c, Quantity, (c,)) for c in "kx")
+
+
+def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:
+    rows = {"rows": ATTRIBUTES}
+    with pytest.raises(Refused, match='no column "z" for box "filter_rows"'):
+        FilterRows("z > 0").attributes_of(rows)
+    with pytest.raises(Refused, match='no column "z" for box "project"'):
+        Project("k, z").attributes_of(rows)
+    with pytest.raises(Refused, match="name at least one"):
+        Project("").attributes_of(rows)
+    with pytest.raises(Refused, match='no column "s" for box "join"'):
+        Join("k, s").attributes_of({"left": ATTRIBUTES, "right": ATTRIBUTES})
+    with pytest.raises(Refused, match='only the first table has a column "x"'):
+        Union().attributes_of({"first": ATTRIBUTES, "second": ATTRIBUTES[:1]})
+
+
+def test_a_joined_name_that_is_taken_already_is_refused() -> None:
+    taken = (*ATTRIBUTES, Attribute("x_right", Quantity, ("x_right",)))
+    with pytest.raises(Refused, match='there is a column "x_right" already'):
+        Join("k").attributes_of({"left": taken, "right": ATTRIBUTES})
+
+
+def test_a_joined_attribute_that_both_sides_have_is_named_for_its_side() -> None:
+    made = Join("k").attributes_of({"left": ATTRIBUTES, "right": ATTRIBUTES})
+    assert [a.name for a in made] == ["k", "x_left", "x_right"]

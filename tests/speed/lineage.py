@@ -18,12 +18,24 @@ from sqlalchemy import Engine, create_engine, text
 from tests.graphs import Graph, scattered
 from tests.postgres import postgresql
 from tests.speed.approaches import APPROACHES, Kept, keep
-from tests.speed.histories import FULL, QUICK, on_postgresql, on_sqlite
+from tests.speed.histories import (
+    FULL,
+    QUICK,
+    Large,
+    append_row,
+    engine_rows,
+    grown,
+    indexed,
+)
+from tests.speed.peers import duckdb_rows, search_row
 from tests.speed.plots import plot
 from tests.speed.rows import Row, table
 from tests.workflows import eman, fmri, montage
 
-PAPER = "in the paper fMRI takes 107 rows by intervals and 2,496 by all paths"
+PAPER = (
+    "In the paper fMRI takes 107 rows by intervals and 2,496 by all paths. Rows of labels here"
+    " include a place for each node; a dash stands where rows would be too many."
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,31 +93,49 @@ def _cleared(engine: Engine) -> None:
 
 
 def _large(url: str, quick: bool, folder: Path) -> Iterator[Row]:
-    large = QUICK if quick else FULL
-    for rows in (on_sqlite(large, folder), on_postgresql(url, large, folder)):
-        for row in rows:
-            print(f"measured {row.name}", file=sys.stderr, flush=True)
-            yield row
+    for row in measured(url, QUICK if quick else FULL, folder):
+        print(f"measured {row.name}", file=sys.stderr, flush=True)
+        yield row
+
+
+def measured(url: str, large: Large, folder: Path) -> Iterator[Row]:
+    """All that is measured on a large history: in SQLite and beside peers, then in PostgreSQL."""
+    before, later = grown(large)
+    for address in (f"sqlite:///{folder / 'catalog.db'}", url):
+        engine = create_engine(address)
+        with indexed(engine, before, large, folder) as asked:
+            yield from engine_rows(asked)
+            if asked.name == "sqlite":
+                yield from duckdb_rows(asked)
+                yield search_row(asked)
+        yield append_row(asked, later)
+        engine.dispose()
 
 
 def shown(every: Sequence[Kept]) -> str:
     """A table for each measure; a dash where an approach would take too many rows."""
-    parts = []
-    for title, cell in (
-        ("rows stored", lambda k, a: f"{k.rows[a]:,}" if k.rows[a] is not None else "-"),
-        ("preparation, ms", lambda k, a: _number(1000 * k.prepared[a], a in k.prepared)),
-        ("query, ms", lambda k, a: _number(k.asked.get(a, 0.0), a in k.asked)),
-    ):
-        lines = [(title, "size", "nodes", *APPROACHES)]
-        lines += [
-            (k.name, str(k.size), str(k.nodes), *(cell(k, a) for a in APPROACHES)) for k in every
-        ]
-        parts.append(_aligned(lines))
+    rows = [[_count(k.rows[a]) for a in APPROACHES] for k in every]
+    prepared = [[_ms(k.prepared.get(a), 1000) for a in APPROACHES] for k in every]
+    asked = [[_ms(k.asked.get(a), 1) for a in APPROACHES] for k in every]
+    titled = {"rows stored": rows, "preparation, ms": prepared, "query, ms": asked}
+    parts = [_aligned(_lines(title, every, cells)) for title, cells in titled.items()]
     return "\n\n".join([*parts, PAPER])
 
 
-def _number(value: float, known: bool) -> str:
-    return f"{value:.2f}" if known else "-"
+def _lines(title: str, every: Sequence[Kept], cells: list[list[str]]) -> list[list[str]]:
+    heading = [title, "size", "nodes", *APPROACHES]
+    named = zip(every, cells, strict=True)
+    return [heading, *([k.name, str(k.size), str(k.nodes), *row] for k, row in named)]
+
+
+def _count(rows: int | None) -> str:
+    if rows is None:
+        return "-"
+    return f"{rows:,}" if rows < 10**9 else f"{rows:.1e}"
+
+
+def _ms(value: float | None, scale: int) -> str:
+    return "-" if value is None else f"{scale * value:.2f}"
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.postgres import postgresql
 from tests.speed.approaches import APPROACHES, all_paths, path_rows
-from tests.speed.histories import Large, on_postgresql, on_sqlite
-from tests.speed.lineage import evaluated, shown
+from tests.speed.histories import Large
+from tests.speed.lineage import evaluated, measured, shown
 from tests.speed.plots import plot
 from tests.speed.rows import table
 from tests.workflows import eman, fmri, montage
@@ -40,7 +40,7 @@ def test_the_evaluation_of_2008_is_repeated(url: str, tmp_path: Path) -> None:
 
 
 def test_a_history_is_measured_in_both_databases(url: str, tmp_path: Path) -> None:
-    rows = [*on_sqlite(TINY, tmp_path), *on_postgresql(url, TINY, tmp_path)]
+    rows = list(measured(url, TINY, tmp_path))
     assert len(rows) >= 9
     for row in rows:
         assert row.measured is not None or row.missing == "not installed"
