@@ -206,5 +206,7 @@ def test_every_registration_has_a_truth_to_be_held_against() -> None:
 
 def test_every_other_box_is_held_against_plain_loops() -> None:
     written = "".join(p.read_text() for p in Path(__file__).parent.glob("test_*.py"))
-    untested = [b.__name__ for b in REGISTRY.boxes.values() if b.__name__ not in written]
-    assert untested == ["SimulateAgcm"]
+    known = {box for box, _, _ in TRUTHS}
+    others = [b for b in REGISTRY.boxes.values() if b.takes and b not in known]
+    assert others
+    assert [b.__name__ for b in others if b.__name__ not in written] == []
