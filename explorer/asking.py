@@ -16,6 +16,7 @@ from inverses.answer import Answer, Found, Limits
 from inverses.guarantees import wish
 from inverses.outline import Price, outline, prices
 from inverses.planner import Plan, plan
+from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select
 from inverses.trace import carry_out
@@ -161,6 +162,18 @@ class Asking(param.Parameterized):
 
     def _failed(self, why: str) -> None:
         self.param.update(trouble=why, found={})
+
+    def prove(self) -> None:
+        """Run the boxes again on the answer alone, and say whether the selection came back."""
+        traced: Traced | None = self.traced
+        if traced is None:
+            return
+
+        def proved(spark: Any, progress: Any) -> Traced:
+            answer = replace(traced.answer, proof=prove(traced.answer, spark))
+            return replace(traced, answer=answer)
+
+        self.work.start("proving", proved, self._answered, self._failed)
 
     def clear(self) -> None:
         """Ask nothing; a trace under way is cancelled."""

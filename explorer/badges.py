@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inverses.guarantees import COMPLETE, NOTHING, PURE, Guarantee, sign
-from inverses.registry import Registration, Registry
+from inverses.guarantees import sign
+from inverses.promises import promised
+from inverses.registry import Registry
 from pipelines.boxes.box import Box
 
 WORDS = {"=": "exact", "⊇": "complete", "⊆": "pure", "?": "unknown"}
@@ -39,23 +40,5 @@ def badge_of(registry: Registry, box: type[Box]) -> Badge:
     """
     if not box.takes:
         return Badge("◦", "origin")
-    asked = [a for a in box.makes if a.name in box.asks] or list(box.makes)
-    stated = [r for r in (*registry.weak, *registry.verifications) if issubclass(box, r.box)]
-    best = [
-        _best([r for r in stated if r.image == a.type and r.named in (None, a.name)]) for a in asked
-    ]
-    mark = sign(frozenset.intersection(*best) if box.deterministic else NOTHING)
+    mark = sign(promised(registry, box))
     return Badge(mark, WORDS[mark])
-
-
-def _best(stated: list[Registration]) -> Guarantee:
-    """What the inverses of one attribute can promise at each level, and so together."""
-    levels = {r.level for r in stated}
-    promised = [_of_level([r for r in stated if r.level == level]) for level in levels]
-    return frozenset.intersection(*promised) if promised else frozenset({COMPLETE})
-
-
-def _of_level(stated: list[Registration]) -> Guarantee:
-    return max(
-        (r.promises for r in stated), key=lambda p: (COMPLETE in p) + (PURE in p), default=NOTHING
-    )

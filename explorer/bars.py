@@ -43,7 +43,7 @@ class Controls:
         array = self.state.array
         if array is None:
             return
-        fields = [d.name for d in self.state.workspace.datasets() if is_field(d)]
+        fields = [d.name for d in self.state.workspace.datasets() if d.kept and is_field(d)]
         self.field.param.update(options=fields, value=self.state.field)
         known = self.state.variable in array.variables
         variable = self.state.variable if known else array.variables[0]

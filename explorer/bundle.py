@@ -25,9 +25,9 @@ from inverses import words
 from inverses.answer import Answer
 from inverses.guarantees import names
 from inverses.outline import prices
-from pipelines import history
 from pipelines.datasets import Array, to_json
 from pipelines.errors import Refused, TooDear
+from pipelines.history import History
 from pipelines.workspace import Workspace
 
 
@@ -155,7 +155,7 @@ def _pipeline(answer: Answer) -> str | None:
     workspace = Workspace.holding(dataset)
     if dataset.made is None or workspace is None:
         return None
-    text = history.text_of(workspace.journal, dataset.made.run)
+    text = History.asked_of(workspace).text_of(dataset.made.run)
     return None if text is None else _without_places(text)
 
 

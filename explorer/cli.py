@@ -7,13 +7,25 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn
 
+from explorer.options import (
+    add_history,
+    boxes_option,
+    catalog_option,
+    command,
+    count_of,
+    json_option,
+    spark_option,
+    workspace_option,
+)
 from inverses.guarantees import WISHES
 from pipelines.errors import WhenceError
+from pipelines.workspace import CATALOG
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asked = _parser().parse_args(arguments)
         # Only here, since it takes seconds: a Ctrl-C while it lasts is still ours to answer.
-        return int(import_module("explorer.commands").COMMANDS[asked.command](asked) or 0)
+        with _catalog_named(getattr(asked, "catalog", None)):
+            return int(import_module(asked.module).COMMANDS[asked.command](asked) or 0)
     except WhenceError as error:
         return _said(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -33,6 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("WHENCE_DEBUG"):
             raise
         return _said(f"{_unforeseen(error)} (WHENCE_DEBUG=1 shows where)", 1)
+
+
+@contextmanager
+def _catalog_named(url: str | None) -> Iterator[None]:
+    """Let the catalog that is named in an option be that of every workspace, as the variable is."""
+    before = dict(os.environ)
+    os.environ.update({CATALOG: url} if url is not None else {})
+    try:
+        yield
+    finally:
+        if url is not None:
+            os.environ.pop(CATALOG, None)
+            os.environ.update({k: v for k, v in before.items() if k == CATALOG})
 
 
 def _unforeseen(error: Exception) -> str:
@@ -71,27 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_datasets(commands)
     _add_show(commands)
     _add_boxes(commands)
+    add_history(commands)
     return parser
-
-
-def _command(commands: Any, name: str, help: str) -> Any:
-    parser = commands.add_parser(name, help=help, description=help)
-    parser.set_defaults(command=name)
-    return parser
-
-
-def _workspace_option(parser: Any, default: str = ".") -> None:
-    parser.add_argument("-w", "--workspace", default=default, metavar="DIR", help="the workspace")
-
-
-def _spark_option(parser: Any) -> None:
-    parser.add_argument("--master", metavar="URL", help="Spark to use, if not this machine's own")
-
-
-def _boxes_option(parser: Any) -> None:
-    parser.add_argument(
-        "--boxes", action="append", default=[], metavar="MODULE", help="a module with your boxes"
-    )
 
 
 def _where_option(parser: Any) -> None:
@@ -106,13 +113,6 @@ def _said_something(text: str) -> str:
     return text
 
 
-def _count(text: str) -> int:
-    """How many of something."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
-    return int(text)
-
-
 def _seconds(text: str) -> float:
     """How long to wait at most."""
     try:
@@ -124,48 +124,47 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _json_option(parser: Any) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _add_demo(commands: Any) -> None:
-    parser = _command(commands, "demo", "simulate weather, track its cyclones, explore them")
-    _workspace_option(parser, "whence-demo")
+    parser = command(commands, "demo", "simulate weather, track its cyclones, explore them")
+    workspace_option(parser, "whence-demo")
+    catalog_option(parser)
     parser.add_argument("--no-serve", action="store_true", help="make the workspace and stop")
     _port_option(parser)
-    _spark_option(parser)
+    spark_option(parser)
 
 
 def _add_serve(commands: Any) -> None:
-    parser = _command(commands, "serve", "explore a workspace in the browser")
-    _workspace_option(parser)
+    parser = command(commands, "serve", "explore a workspace in the browser")
+    workspace_option(parser)
+    catalog_option(parser)
     _port_option(parser)
     parser.add_argument(
         "--readers-only", action="store_true", help="nobody may change or run pipelines"
     )
-    _boxes_option(parser)
-    _spark_option(parser)
+    boxes_option(parser)
+    spark_option(parser)
 
 
 def _port_option(parser: Any) -> None:
-    parser.add_argument("--port", type=_count, metavar="N", help="any free one unless given")
+    parser.add_argument("--port", type=count_of, metavar="N", help="any free one unless given")
 
 
 def _add_run(commands: Any) -> None:
-    parser = _command(commands, "run", "run a pipeline and publish what it makes")
+    parser = command(commands, "run", "run a pipeline and publish what it makes")
     parser.add_argument("pipeline", metavar="PIPELINE.yaml")
     parser.add_argument(
         "--only",
         metavar="FILTER",
         help='make only these rows of one table, like "tracks: lat between 20 and 60"',
     )
-    _workspace_option(parser)
-    _boxes_option(parser)
-    _spark_option(parser)
+    workspace_option(parser)
+    catalog_option(parser)
+    boxes_option(parser)
+    spark_option(parser)
 
 
 def _add_question(commands: Any, name: str, help: str) -> None:
-    parser = _command(commands, name, help)
+    parser = command(commands, name, help)
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
     parser.add_argument(
@@ -182,53 +181,54 @@ def _add_question(commands: Any, name: str, help: str) -> None:
 
 def _answer_options(parser: Any) -> None:
     parser.add_argument("--want", default="exact", choices=list(WISHES))
-    _workspace_option(parser)
-    _boxes_option(parser)
-    _json_option(parser)
-    parser.add_argument("--limit-bytes", type=_count, metavar="N")
-    parser.add_argument("--limit-cells", type=_count, metavar="N")
+    workspace_option(parser)
+    catalog_option(parser)
+    boxes_option(parser)
+    json_option(parser)
+    parser.add_argument("--limit-bytes", type=count_of, metavar="N")
+    parser.add_argument("--limit-cells", type=count_of, metavar="N")
     parser.add_argument("--limit-seconds", type=_seconds, metavar="S")
-    _spark_option(parser)
+    spark_option(parser)
 
 
 def _add_impact(commands: Any) -> None:
-    parser = _command(commands, "impact", "find everything derived from some rows or cells")
+    parser = command(commands, "impact", "find everything derived from some rows or cells")
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
     _answer_options(parser)
 
 
 def _add_check(commands: Any) -> None:
-    parser = _command(commands, "check", "test the inverses of boxes on generated data")
+    parser = command(commands, "check", "test the inverses of boxes on generated data")
     parser.add_argument("box", nargs="*", metavar="BOX", help="all of them unless named")
-    parser.add_argument("--trials", type=_count, default=100, metavar="N", help="of each box")
+    parser.add_argument("--trials", type=count_of, default=100, metavar="N", help="of each box")
     parser.add_argument("--save", metavar="PATH", help="keep the evidence in a file")
-    _boxes_option(parser)
-    _json_option(parser)
+    boxes_option(parser)
+    json_option(parser)
 
 
 def _add_open(commands: Any) -> None:
-    parser = _command(commands, "open", "show the trace in an evidence bundle; needs no workspace")
+    parser = command(commands, "open", "show the trace in an evidence bundle; needs no workspace")
     parser.add_argument("bundle", metavar="BUNDLE")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _add_datasets(commands: Any) -> None:
-    parser = _command(commands, "datasets", "list the datasets of a workspace")
-    _workspace_option(parser)
-    _json_option(parser)
+    parser = command(commands, "datasets", "list the datasets of a workspace")
+    workspace_option(parser)
+    json_option(parser)
 
 
 def _add_show(commands: Any) -> None:
-    parser = _command(commands, "show", "print rows of a table, or cells of an array")
+    parser = command(commands, "show", "print rows of a table, or cells of an array")
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
-    parser.add_argument("--limit", type=_count, default=20, metavar="N")
-    _workspace_option(parser)
-    _json_option(parser)
+    parser.add_argument("--limit", type=count_of, default=20, metavar="N")
+    workspace_option(parser)
+    json_option(parser)
 
 
 def _add_boxes(commands: Any) -> None:
-    parser = _command(commands, "boxes", "list the boxes and how they can be traced")
-    _boxes_option(parser)
-    _json_option(parser)
+    parser = command(commands, "boxes", "list the boxes and how they can be traced")
+    boxes_option(parser)
+    json_option(parser)

@@ -17,7 +17,8 @@ from rich.progress import Progress as Bar
 from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.shown import dataset_json, dataset_row, first_rows, plan_json, printable
+from explorer.grid import print_grid, printable
+from explorer.shown import dataset_json, dataset_row, first_rows, plan_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
@@ -179,7 +180,7 @@ def _plan(asked: argparse.Namespace) -> None:
     if found.unmet:
         print(words.unmet(found))
     print(f"{words.selected(found)}:")
-    _print_grid(_plan_rows(priced))
+    print_grid(_plan_rows(priced))
     print(words.price_in_words(priced))
 
 
@@ -189,21 +190,13 @@ def _plan_rows(priced: list[Price]) -> list[list[str]]:
     return [head, *([str(n), *astuple(s)] for n, s in steps)]
 
 
-def _print_grid(rows: list[list[str]]) -> None:
-    """Rows in columns as wide as they need; a terminal wraps, nothing is cut."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
-
-
 def _datasets(asked: argparse.Namespace) -> None:
     found = Workspace(asked.workspace).datasets()
     if asked.json:
         print(json.dumps([dataset_json(d) for d in found]))
         return
     head = ["name", "version", "kind", "size", "chunks", "attributes"]
-    _print_grid([head, *(dataset_row(d) for d in found)])
+    print_grid([head, *(dataset_row(d) for d in found)])
 
 
 def _show(asked: argparse.Namespace) -> None:
@@ -213,7 +206,7 @@ def _show(asked: argparse.Namespace) -> None:
         print(json.dumps(rows.to_pylist(), default=str))
         return
     shown = [[_shown(v) for v in row.values()] for row in rows.to_pylist()]
-    _print_grid([rows.column_names, *shown])
+    print_grid([rows.column_names, *shown])
     print(f"{rows.num_rows:,} shown of {total:,}")
 
 

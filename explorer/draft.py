@@ -275,7 +275,8 @@ def _step_plain(step: Step) -> dict[str, Any]:
     usual = {f.name: default_of(f) for f in step.box.parameters()}
     params = {n: v for n, v in step.box.params().items() if v != usual[n]}
     parts = {"inputs": dict(step.inputs), "params": params}
-    return {"box": step.box.name, **{k: v for k, v in parts.items() if v}}
+    kept = {} if step.keep else {"keep": False}
+    return {"box": step.box.name, **{k: v for k, v in parts.items() if v}, **kept}
 
 
 class _Dumper(yaml.SafeDumper):

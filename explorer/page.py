@@ -19,6 +19,7 @@ from explorer.escape import Escape
 from explorer.exporting import Exporting
 from explorer.gate import Gate, Parcels
 from explorer.glances import Glances, has_places
+from explorer.history import HistoryView
 from explorer.maps import Map
 from explorer.rows import Rows
 from explorer.series import Series, Slices
@@ -31,7 +32,7 @@ from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
 LOOKING, DRAWING, BELOW = 230, 460, 600  # pixels of the canvas, and of the views below it
-VIEWS = ("Map", "Table", "Slices", "Time series")
+VIEWS = ("Map", "Table", "Slices", "Time series", "History")
 ADDRESS = ("field", "variable", "time", "dataset", "where", "attributes", "want", "traced", "pins")
 
 
@@ -156,7 +157,7 @@ class Visit:
         self.canvas.recall()
         self.state.reset()
         self.controls.follow()
-        for made in ("rows", "slices"):
+        for made in ("rows", "slices", "history"):
             if made in self.__dict__:
                 getattr(self, made).refresh()
         self.map.refresh()
@@ -209,7 +210,10 @@ class Visit:
 
     def _viewed(self, active: int) -> None:
         """Show one view; what is not seen is not drawn either."""
-        made = {1: lambda: self.rows.view, 2: lambda: self.slices.view, 3: lambda: self.series.view}
+        made: dict[int, Callable[[], Any]] = {
+            1: lambda: self.rows.view, 2: lambda: self.slices.view, 3: lambda: self.series.view,
+            4: lambda: self.history.view,
+        }  # fmt: skip
         if active in made and not self.views[active].objects:
             self.views[active].append(made[active]())
         for number, view in enumerate(self.views):
@@ -223,6 +227,10 @@ class Visit:
     @cached_property
     def slices(self) -> Slices:
         return Slices(self.state, self.server.glances, self._asked)
+
+    @cached_property
+    def history(self) -> HistoryView:
+        return HistoryView(self.server.workspace, self.work)
 
     def _contextbar(self) -> Any:
         return pmui.Tabs(

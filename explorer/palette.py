@@ -67,7 +67,7 @@ class Palette:
         about = (box.__doc__ or "").strip().partition("\n")[0]
         return {
             "label": name,
-            "secondary": f"{about} {badge.meaning}.",
+            "secondary": f"{about} {badge.meaning}. Contributed: {box.contributed}",
             "avatar": badge.sign,
             "color": COLOURS[badge.word],
             "selectable": False,

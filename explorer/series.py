@@ -66,7 +66,7 @@ class Slices:
 
     def __init__(self, state: State, glances: Glances, ask: Any) -> None:
         self.state, self.glances, self._ask = state, glances, ask
-        arrays = [d for d in state.workspace.datasets() if isinstance(d, Array)]
+        arrays = [d for d in state.workspace.datasets() if d.kept and isinstance(d, Array)]
         self.array = pmui.Select(
             label="Array", options=[a.name for a in arrays], width=150, size="small"
         )
@@ -85,7 +85,7 @@ class Slices:
 
     def refresh(self) -> None:
         """Follow what was published since."""
-        arrays = [d for d in self.state.workspace.datasets() if isinstance(d, Array)]
+        arrays = [d for d in self.state.workspace.datasets() if d.kept and isinstance(d, Array)]
         self.array.options = [a.name for a in arrays]
         self._chosen()
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from explorer.draft import Draft
 from explorer.sheet import Sheet
 from pipelines.boxes.box import Box
+from pipelines.disk import write_whole
 from pipelines.errors import Failed, Refused, unknown
 from pipelines.pipeline import LONGEST, NAME, checked_name
-from pipelines.workspace import Workspace, write_whole
+from pipelines.workspace import Workspace
 
 
 class Shelf:

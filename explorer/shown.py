@@ -95,12 +95,3 @@ def plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
         "hops": [{**h, "reads": r} for h, r in zip(hops_json(found), reads, strict=True)],
         "steps": [s.does for s in words.steps(priced)],
     }
-
-
-def printable(text: str) -> str:
-    """A text from elsewhere, in which nothing can move the cursor.
-
-    >>> printable("red: \\x1b[31m")
-    'red: \\\\x1b[31m'
-    """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -45,8 +45,8 @@ class State(param.Parameterized):
 
     def reset(self) -> None:
         """Open what a workspace has: its last field with a map, and the points made from it."""
-        fields = [d.name for d in self.workspace.datasets() if is_field(d)]
-        tables = [d.name for d in self.workspace.datasets() if has_places(d)]
+        fields = [d.name for d in self.workspace.datasets() if d.kept and is_field(d)]
+        tables = [d.name for d in self.workspace.datasets() if d.kept and has_places(d)]
         self.field = self.field if self.field in fields else next(iter(fields), "")
         self.points = self.points if self.points in tables else self._last(tables)
         if isinstance(array := self.array, Array) and self.variable not in array.variables:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from explorer.draft import Draft
 from inverses.registry import Registry
-from pipelines import history
 from pipelines.datasets import Array, Dataset, Table
 from pipelines.errors import Refused, WhenceError
+from pipelines.history import History
 from pipelines.pipeline import Step
 from pipelines.workspace import Workspace
 
@@ -108,16 +108,18 @@ def remembered(workspace: Workspace | None, registry: Registry, held: Held) -> D
 
 
 def _last_run(workspace: Workspace | None, registry: Registry, held: Held) -> Draft:
-    texts = (
-        [e["text"] for e in history.entries(workspace.journal) if e.get("event") == "started"]
-        if workspace
-        else []
-    )
-    for text in reversed(texts):
+    for text in _latest_texts(workspace):
         with suppress(Refused):
-            draft = Draft.from_text(str(text), registry.boxes)
+            draft = Draft.from_text(text, registry.boxes)
             return _with_paths(draft, held)
     return Draft()
+
+
+def _latest_texts(workspace: Workspace | None) -> list[str]:
+    """The pipelines that were run here, newest first; none if the journal does not answer."""
+    with suppress(WhenceError):
+        return History.asked_of(workspace).latest_texts() if workspace else []
+    return []
 
 
 def _with_paths(draft: Draft, held: Held) -> Draft:

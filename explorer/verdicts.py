@@ -13,12 +13,14 @@ from inverses.check import Finding, check
 from inverses.evidence import gathered
 from inverses.guarantees import names
 from inverses.impact import Impact, impact
+from inverses.probing import probe
 from inverses.registry import Registry
 from inverses.words import many
 from pipelines.boxes.box import Box
+from pipelines.disk import write_whole
 from pipelines.errors import unknown
 from pipelines.spark import LOCAL, session
-from pipelines.workspace import Workspace, write_whole
+from pipelines.workspace import Workspace
 
 
 def check_boxes(asked: argparse.Namespace) -> int:
@@ -55,6 +57,8 @@ def _say(line: str) -> None:
 def _print(kind: type[Box], found: list[Finding]) -> None:
     if not found:
         print(f"{kind.name}: no inverse could be tried; a trace takes everything as its source")
+        for seen in probe(kind):
+            print(f"  {seen.text()}")
     for each in found:
         verdict = "holds" if each.holds else "DOES NOT HOLD"
         print(f"{each.box}: {each.inverse}, {each.law}: {verdict} in {many(each.trials, 'trial')}")

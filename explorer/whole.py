@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.workspace import sync
+from pipelines.disk import sync
 
 
 @contextmanager

@@ -38,9 +38,10 @@ class Why:
         self.go = button("Trace back", trace, variant="contained", icon="history")
         self.look = button("Show what to look at first", self._look, icon="visibility")
         self.tighten = button("Tighten", self._tighten, icon="filter_alt")
+        self.prove = button("Prove it by replay", asking.prove, icon="verified")
         self.pin = button("Pin this answer", asking.pin, icon="push_pin")
         self.unpin = button("Let go of all pins", asking.let_go)
-        buttons = pmui.FlexBox(self.go, self.look, self.tighten, self.pin)
+        buttons = pmui.FlexBox(self.go, self.look, self.tighten, self.prove, self.pin)
         self.view = pn.Column(
             self.head, self.wish, buttons, self.body, self.pins, self.unpin,
             sizing_mode="stretch_width", margin=(0, 8),
@@ -63,6 +64,7 @@ class Why:
             self.wish.param.update(value=self.state.want, visible=planned is not None)
             self.go.visible = planned is not None and traced is None
             self.look.visible = bool(traced and traced.suspects)
+            self.prove.visible = traced is not None and traced.answer.proof is None
             self.pin.visible = traced is not None and traced not in self.asking.pinned
             self.unpin.visible = bool(self.asking.pinned)
             self._offer()
@@ -82,6 +84,9 @@ class Why:
             yield "line", f"Promised: {badge(held)}, {meaning(held)}."
         else:
             yield from _found(traced)
+            if traced.answer.proof is not None:
+                kind = "strong" if traced.answer.proof.holds else "warn"
+                yield kind, f"{traced.answer.proof.text().capitalize()}."
             yield from _suspicions(traced)
 
     def _details(self) -> Lines:
@@ -164,7 +169,7 @@ def _hops(traced: Traced) -> Lines:
         for level in hop.levels:
             used = dict.fromkeys(r for i in level.inversions for r in (*i.weak, *i.verify))
             said = " ".join(f"{r.name}: {words.first_line(r)}" for r in used)
-            yield "faint", f"{level.name} level. {said}"
+            yield "faint", f"{level.name} level. {said} {words.tested(used)}".rstrip()
         params = ", ".join(f"{k} = {v}" for k, v in hop.box.params().items())
         yield "faint", f"Parameters: {params or 'none'}"
     answer = traced.answer

@@ -20,6 +20,7 @@ from inverses.registry import (
     default_weak,
 )
 from inverses.selection import Selection, asked_of
+from inverses.true_ancestors import TrueAncestors
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Key, Table, Type
 from pipelines.workspace import Workspace
@@ -162,6 +163,7 @@ def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: 
 
 def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
     """The versions a dataset was made from, each with an arrow back from what was made of it."""
+    ancestors = TrueAncestors.by(workspace, dataset)
     graph: nx.DiGraph[Key] = nx.DiGraph()
     graph.add_node(dataset.key, dataset=dataset)
     waiting = [dataset]
@@ -169,7 +171,7 @@ def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
         image = waiting.pop()
         for name, version in image.made.inputs.values() if image.made else ():
             if (name, version) not in graph:
-                source = workspace.dataset(name, version)
+                source = ancestors.checked(workspace.dataset(name, version))
                 graph.add_node((name, version), dataset=source)
                 waiting.append(source)
             graph.add_edge(image.key, (name, version))

@@ -17,6 +17,15 @@ def reached(at: Filter, dim: str, first: Indices, last: Indices, source: Array) 
     Place `n` of the image was made of the places `first[n]` to `last[n]` of the source, which may
     go past the seam of a circle; of none where `first` is beyond `last`. A range of places is
     turned into as few spans as say exactly what its places say one by one.
+
+    >>> from pipelines.contents import held_array
+    >>> from pipelines.filters import span, where
+    >>> line = held_array("line", (), {"x": np.arange(10)}, {})
+    >>> thirds = np.array([0, 3, 6, 9])
+    >>> reached(where(x=span(1, 2)), "x", thirds, thirds + 2, line)
+    x 3..8
+    >>> reached(where(x=span(1, 2)), "x", thirds, thirds, line)
+    (x = 3) or (x = 6)
     """
     within = _within(at, dim, len(first))
     low, high = within.spans[dim].low, within.spans[dim].high

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inverses.answer import Answer, Found, estimated_seconds
+from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
 from inverses.planner import Hop, Inversion, Level, Plan
@@ -69,15 +70,6 @@ def _reads(price: Price) -> str:
     if not price.chunks:
         return "nothing but coordinates"
     return f"{many(price.chunks, 'chunk')}, {size(price.bytes)}"
-
-
-def many(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> many(1, "cell"), many(1200, "cell")
-    ('1 cell', '1,200 cells')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: float) -> str:
@@ -163,9 +155,14 @@ def _found(name: str, found: Found, guarantee: Guarantee) -> str:
 def _because(hop: Hop, level: Level) -> str:
     used = [r for i in level.inversions for r in (*i.weak, *i.verify)]
     said = dict.fromkeys(f"{r.name}: {first_line(r)}" for r in used)
+    shown = f"{' '.join(said)} {tested(used)}".rstrip()
+    return f"  {hop.image.name} → {hop.source.name}, {level.name}: {shown}"
+
+
+def tested(used: Iterable[Registration]) -> str:
+    """What testing has shown of some inverses, of which none has been seen to fail."""
     trials = [r.evidence.trials for r in used if r.evidence and r.evidence.held]
-    tested = f" (stated by the author, held in {min(trials):,} trials)" if trials else ""
-    return f"  {hop.image.name} → {hop.source.name}, {level.name}: {' '.join(said)}{tested}"
+    return f"(stated by the author, held in {min(trials):,} trials)" if trials else ""
 
 
 def first_line(registration: Registration) -> str:

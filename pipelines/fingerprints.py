@@ -10,6 +10,8 @@ from typing import Any
 
 import xxhash
 
+from pipelines.datasets import Dataset
+
 WHOLE_CHECKSUM = 256 * 2**20
 PIECE = 2**18
 
@@ -19,6 +21,12 @@ def fingerprint(path: Path) -> dict[str, Any]:
     size, times = _outside(path)
     checksum = _checksum(path) if size <= WHOLE_CHECKSUM else None
     return {"size": size, "times": times, "checksum": checksum, "newest": _newest(path)}
+
+
+def content(dataset: Dataset) -> str:
+    """What a dataset holds, in one sum: of its content, or of names and times if it is large."""
+    known = dataset.origin or fingerprint(Path(dataset.path))
+    return str(known["checksum"] or known["times"])
 
 
 def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) -> bool:

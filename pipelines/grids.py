@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ AXES: Mapping[str, Mapping[str, str]] = {
     "lat": {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"},
     "lon": {"standard_name": "longitude", "units": "degrees_east", "axis": "X"},
 }
+HANDY = 2**22  # cells in a chunk that need not be made smaller
 FULL_CIRCLE = 3  # places that a circle has at least; fewer are their own neighbours
 
 
@@ -63,22 +65,25 @@ def grid_like(
     circular: tuple[str, ...] | None = None,
 ) -> Grid:
     """A grid like an array's, with other coordinates where these are given."""
-    found = {d: coordinate(array, d) for d in array.dims}
-    found.update(coordinates or {})
+    found = {**{d: coordinate(array, d) for d in array.dims}, **(coordinates or {})}
     units = {a.name: {"units": a.unit} if a.unit else {} for a in variables if a.dims}
     return Grid(
         found,
-        tuple(_chunk(array, d, len(found[d])) for d in array.dims),
+        _chunks(array, [len(found[d]) for d in array.dims]),
         {"": {"Conventions": "CF-1.11"}, **{d: AXES.get(d, {}) for d in array.dims}, **units},
         array.circular if circular is None else circular,
         np.float64,
     )
 
 
-def _chunk(array: Array, dim: str, size: int) -> int:
-    """A chunk that holds about what the array's chunk holds, however many places that is now."""
-    chunk = array.chunks[array.dims.index(dim)]
-    return max(1, min(size, -(-chunk * size // max(array.size[dim], 1))))
+def _chunks(array: Array, shape: Sequence[int]) -> tuple[int, ...]:
+    """Chunks that cover about what the array's cover, though not many more cells than those."""
+    sizes = zip(array.chunks, shape, array.shape, strict=True)
+    chunks = [max(1, min(n, -(-c * n // max(old, 1)))) for c, n, old in sizes]
+    while prod(chunks) > max(HANDY, prod(array.chunks)):
+        largest = chunks.index(max(chunks))
+        chunks[largest] = -(-chunks[largest] // 2)
+    return tuple(chunks)
 
 
 def degrees(array: Array, dim: str) -> NDArray[np.float64]:

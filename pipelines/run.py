@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,11 +19,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from pipelines import history
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table, to_json
 from pipelines.errors import WhenceError
+from pipelines.history import Entry, History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_dataset
 from pipelines.spark import Progress, over, spared, watched, whereabouts
@@ -50,29 +49,21 @@ def run(
     publish: Publish | None = None,
 ) -> dict[str, Dataset]:
     """Run every box and `publish` what each makes; the journal says how it went."""
-    number, began = uuid.uuid4().hex[:12], time.monotonic()
-    about = {"run": number, "pipeline": pipeline.name, "text": pipeline.text, **whereabouts(spark)}
-    history.append(workspace.journal, {"event": "started", "pid": os.getpid(), **about})
     made: dict[str, Dataset] = {}
-    try:
-        with ExitStack() as unkept:
-            for name, source in pipeline.sources.items():
-                made[name] = _publish_source(workspace, as_dataset(name, source))
-            for name, step in pipeline.in_order():
-                one = Run(workspace, spark, number, progress, unkept)
-                made[name] = (publish or Run.publish)(one, name, step, made)
-        made = {n: workspace.dataset(n, each.version) for n, each in made.items()}
-    except BaseException as error:
-        why = str(error) if isinstance(error, WhenceError) else type(error).__name__
-        history.append(workspace.journal, {"event": "failed", "run": number, "why": why})
-        raise
-    versions = {n: d.version for n, d in made.items()}
-    seconds = round(time.monotonic() - began, 3)
-    history.append(
-        workspace.journal,
-        {"event": "finished", "run": number, "made": versions, "seconds": seconds},
-    )
-    return made
+    with (
+        History.recorded(workspace, pipeline, whereabouts(spark)) as entry,
+        ExitStack() as unkept,
+    ):
+        one = Run(workspace, spark, entry, progress, unkept)
+        for name, source in pipeline.sources.items():
+            found = as_dataset(name, source)
+            entry.ready()
+            made[name] = _publish_source(workspace, found)
+            entry.add(name, made[name])
+        for name, step in pipeline.in_order():
+            made[name] = (publish or Run.publish)(one, name, step, made)
+            entry.add(name, workspace.dataset(name, made[name].version))
+    return entry.made
 
 
 def _told(dataset: Dataset) -> str:
@@ -97,7 +88,7 @@ class Run:
 
     workspace: Workspace
     spark: SparkSession
-    number: str
+    entry: Entry
     progress: Progress | None
     unkept: ExitStack
 
@@ -113,6 +104,7 @@ class Run:
                 dataset = _made(step.box, inputs, self.spark, stage, name)
             seconds = round(time.monotonic() - began, 3)
             dataset = replace(dataset, made=replace(how, seconds=seconds))
+            self.entry.ready()
             if step.keep:
                 return self.workspace.publish(stage, dataset)
             described = publish_description(self.workspace, dataset, _coordinates(stage, dataset))
@@ -122,7 +114,7 @@ class Run:
         """How a step is carried out in this run."""
         versions = {p: (d.name, d.version) for p, d in inputs.items()}
         box = step.box
-        return Made(box.name, name, box.params(), versions, self.number, box.version)
+        return Made(box.name, name, box.params(), versions, self.entry.run, box.version)
 
 
 Publish = Callable[[Run, str, Step, Mapping[str, Dataset]], Dataset]

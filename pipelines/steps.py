@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.arrays import Ranges, block, coordinate
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import Grid
-from pipelines.boxes.cyclones import METADATA
 from pipelines.datasets import Array, Attribute, Time
-from pipelines.errors import Refused, unknown
+from pipelines.errors import Refused
+from pipelines.grids import grid_like, names_in, one_of
 
 Reals = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -43,16 +44,11 @@ def like(
 
     A dimension with other coordinates is no full circle any more.
     """
-    places = {d: coordinate(array, d) for d in array.dims} | dict(changed or {})
+    found = changed or {}
+    grid = grid_like(array, makes, found, tuple(d for d in array.circular if d not in found))
     sizes = dict(zip(array.dims, array.chunks, strict=True)) | dict(chunks or {})
-    return Grid(
-        places,
-        tuple(max(1, min(sizes[d], len(places[d]))) for d in array.dims),
-        {d: METADATA.get(d, {}) for d in array.dims}
-        | {a.name: {"units": a.unit} if a.unit else {} for a in makes if a.dims},
-        circular=tuple(d for d in array.circular if d not in (changed or {})),
-        dtype=dtype or precision(array),
-    )
+    cut = tuple(max(1, min(sizes[d], n)) for d, n in zip(array.dims, grid.shape, strict=True))
+    return replace(grid, chunks=cut, dtype=dtype or precision(array))
 
 
 def precision(array: Array) -> type[np.floating[Any]]:
@@ -81,21 +77,15 @@ def variables(given: Iterable[Attribute]) -> tuple[Attribute, ...]:
     return tuple(a for a in given if a.type == Time or a.dims)
 
 
-def chosen(box: str, parameter: str, value: str, known: Iterable[str]) -> None:
-    """Refuse a parameter that is none of the words it may be."""
-    if value not in set(known):
-        raise unknown(parameter, value, known, f'for box "{box}"')
-
-
-def listed(box: str, parameter: str, value: str, known: Iterable[str]) -> tuple[str, ...]:
+def listed(box: str, what: str, value: str, known: Sequence[str]) -> tuple[str, ...]:
     """The different words in a comma-separated parameter, each checked.
 
-    >>> listed("reduce", "over", "lat, lon", ["time", "lat", "lon"])
+    >>> listed("reduce", "dimension", "lat, lon", ["time", "lat", "lon"])
     ('lat', 'lon')
     """
-    words = tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+    words = tuple(dict.fromkeys(names_in(value)))
     if not words:
-        raise Refused(f'box "{box}": {parameter} names none of {", ".join(known)}; name one')
+        raise Refused(f'box "{box}" needs a {what}; name some of {", ".join(known)}')
     for word in words:
-        chosen(box, parameter, word, known)
+        one_of(word, known, what, box)
     return words

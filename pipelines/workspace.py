@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -16,20 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.datasets import Array, Dataset, Table, from_json, to_json
+from pipelines.disk import alone, is_free, locked, opened, sync, sync_tree, write_whole
 from pipelines.errors import Failed, Refused, unknown
 
 FORMAT = 1
+CATALOG = "WHENCE_CATALOG"
 VERSION = re.compile(r"v([1-9][0-9]*)")
 
 
 class Workspace:
-    """The datasets that runs have published, and the journal of those runs.
+    """The datasets that runs have published, and where the journal of those runs is kept.
 
-    `Workspace(path)` opens one that exists; `Workspace.create(path)` makes it if need be.
+    `Workspace(path)` opens one that exists; `Workspace.create(path)` makes it if need be. The
+    catalog with the journal is in it, unless another one is given.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, catalog: str | None = None) -> None:
         self.path = Path(path).resolve()
+        self._catalog = catalog or os.environ.get(CATALOG)
         found = _format(self.path)
         if found is None:
             raise Refused(
@@ -42,7 +45,7 @@ class Workspace:
             )
 
     @classmethod
-    def create(cls, path: Path | str) -> Workspace:
+    def create(cls, path: Path | str, catalog: str | None = None) -> Workspace:
         """The workspace at a path, made if it is not there yet."""
         cls.check_place(path)
         root = Path(path)
@@ -52,7 +55,7 @@ class Workspace:
                 write_whole(root / "whence.json", json.dumps({"format": FORMAT}))
             except OSError as error:
                 raise Failed(f'cannot make a workspace at "{path}": {error.strerror}') from None
-        return cls(root)
+        return cls(root, catalog)
 
     @classmethod
     def check_place(cls, path: Path | str) -> None:
@@ -75,8 +78,43 @@ class Workspace:
         return None
 
     @property
-    def journal(self) -> Path:
-        return self.path / "history.jsonl"
+    def own_catalog(self) -> Path:
+        """Where the catalog is if no other one is given."""
+        return self.path / "catalog.sqlite"
+
+    @property
+    def keeps_own_catalog(self) -> bool:
+        return self.catalog == f"sqlite:///{self.own_catalog}"
+
+    @property
+    def catalog(self) -> str:
+        """The address of the catalog: the one given, or else our own.
+
+        A workspace that was handed over may not choose whom we connect to: the address of
+        another catalog is remembered to be told, not to be followed.
+        """
+        elsewhere = _about(self.path).get("catalog")
+        if not self._catalog and elsewhere:
+            raise Refused(
+                f'the history of this workspace is kept in the catalog "{elsewhere!s:.200}"; '
+                f"name it with --catalog, or in {CATALOG}"
+            )
+        return self._catalog or f"sqlite:///{self.own_catalog}"
+
+    @property
+    def namespace(self) -> str:
+        """What tells our datasets from those of others in one catalog; "" before it is written."""
+        return str(_about(self.path).get("namespace") or "")
+
+    def settled(self, elsewhere: str | None = None) -> str:
+        """Our namespace, given now if need be; a catalog that is not our own is noted."""
+        with locked(self.path / "datasets" / ".lock"):
+            known = _about(self.path)
+            about = {"namespace": f"whence:{uuid.uuid4().hex[:12]}", **known}
+            about |= {"catalog": elsewhere} if elsewhere else {}
+            if about != known:
+                write_whole(self.path / "whence.json", json.dumps(about))
+        return str(about["namespace"])
 
     def names(self) -> list[str]:
         """The names of all datasets."""
@@ -85,6 +123,10 @@ class Workspace:
     def datasets(self) -> list[Table | Array]:
         """The current version of every dataset."""
         return [self.dataset(name) for name in self.names()]
+
+    def versions(self, name: str) -> list[str]:
+        """The versions of a dataset that are there, oldest first."""
+        return _versions(self.path / "datasets" / name)
 
     def dataset(self, name: str, version: str | None = None) -> Table | Array:
         """One dataset, in its current version or the one named."""
@@ -113,10 +155,10 @@ class Workspace:
         staging.mkdir(exist_ok=True)
         stage = staging / f"{name[:40]}-{uuid.uuid4().hex[:12]}"
         lock = staging / f".{stage.name}.lock"
-        with _locked(staging / ".lock"):
+        with locked(staging / ".lock"):
             _sweep(staging)
             stage.mkdir()
-            handle = _opened(lock)
+            handle = opened(lock)
             alone(handle)
         try:
             yield stage
@@ -129,8 +171,8 @@ class Workspace:
         """Make a staged version the current one: whole, on disk, and never half seen."""
         home = self.path / "datasets" / dataset.name
         home.mkdir(parents=True, exist_ok=True)
-        _sync_tree(stage)
-        with _locked(home / ".lock"):
+        sync_tree(stage)
+        with locked(home / ".lock"):
             for left in home.glob(".current-*"):
                 left.unlink(missing_ok=True)
             version = _moved(stage, home, dataset)
@@ -183,51 +225,24 @@ def _sweep(staging: Path) -> None:
     for left in staging.iterdir():
         if left.is_dir():
             lock = staging / f".{left.name}.lock"
-            if not lock.exists() or _is_free(lock):
+            if not lock.exists() or is_free(lock):
                 shutil.rmtree(left, ignore_errors=True)
     for lock in staging.glob(".*-*.lock"):
         if not (staging / lock.name[1:].removesuffix(".lock")).exists():
             lock.unlink(missing_ok=True)
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Do something while no other process does it."""
-    handle = _opened(path)
-    try:
-        alone(handle)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-
-
-def alone(handle: int) -> None:
-    """Wait until nobody else holds this file; where files cannot be locked, go on."""
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)
-
-
-def _is_free(lock: Path) -> bool:
-    """Whether the process that held a lock is gone."""
-    handle = _opened(lock)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
+def _about(path: Path) -> dict[str, Any]:
+    """What a directory says of itself as a workspace; nothing if it is none."""
+    with suppress(OSError, ValueError, RecursionError):
+        said = json.loads((path / "whence.json").read_text())
+        return said if isinstance(said, dict) else {}
+    return {}
 
 
 def _format(path: Path) -> Any:
     """The format a directory says it has; None if it is no workspace."""
-    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-        return json.loads((path / "whence.json").read_text())["format"]
-    return None
+    return _about(path).get("format")
 
 
 def _instead(path: Path) -> str:
@@ -242,31 +257,3 @@ def _is_ours_to_make(root: Path) -> bool:
     if not root.is_dir():
         return False
     return all(p.name == "datasets" or p.name.startswith(".whence.json-") for p in root.iterdir())
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replace a small file so that readers see the old text or the new, never less."""
-    partial = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        sync(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    sync(path.parent)
-
-
-def _sync_tree(root: Path) -> None:
-    for folder, _, files in os.walk(root):
-        for file in files:
-            sync(Path(folder) / file)
-        sync(Path(folder))
-
-
-def sync(path: Path) -> None:
-    """See a file, or the names in a directory, onto the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

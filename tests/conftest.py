@@ -14,6 +14,8 @@ from pipelines.run import run
 from pipelines.spark import session, warm
 from pipelines.workspace import Workspace
 from tests.browser import chromium as chromium
+from tests.databases import catalog_url as catalog_url
+from tests.databases import postgres as postgres
 
 settings.register_profile("day", max_examples=150, deadline=None, derandomize=True)
 settings.register_profile(

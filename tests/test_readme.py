@@ -54,6 +54,15 @@ def test_evidence_is_exported_and_opened_as_the_readme_says(folder: Path) -> Non
     assert done.stdout.count("= complete, pure: agcm, 9 cells of slp in 1 step") == 2
 
 
+def test_history_is_asked_as_the_readme_says(folder: Path) -> None:
+    done = shell(block("sh", "history"), folder)
+    assert done.returncode == 0, done.stderr
+    assert "5 ancestors: tracks" in done.stdout
+    assert "\nyes\n" in done.stdout
+    assert "2 made: extract_minima" in done.stdout
+    assert "added 3 datasets, 3 tasks and 5 arrows" in done.stdout
+
+
 def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
     asked = next(line for line in block("sh", "demo").splitlines() if "plan" in line)
     shown = re.search(r"^   hop .*?(?=^```)", (ROOT / "README.md").read_text(), re.M | re.S)
@@ -82,3 +91,15 @@ def test_the_example_pipeline_is_one(tmp_path: Path) -> None:
 
     names = [name for name, _ in Pipeline.from_text(block("yaml")).in_order()]
     assert names == ["minima", "tracks"]
+
+
+@pytest.mark.night
+def test_parts_are_made_proved_and_followed_as_the_readme_says(
+    demo: Workspace, folder: Path
+) -> None:
+    field = demo.dataset("agcm").path
+    (folder / "my-cyclones.yaml").write_text(block("yaml").replace("era5-msl.nc", field))
+    done = shell(f"whence run my-cyclones.yaml -w work\n{block('sh', 'parts')}", folder)
+    assert done.returncode == 0, done.stderr
+    assert "proved: run again on this alone" in done.stdout
+    assert "had a part in:\n  minima: " in done.stdout

@@ -20,7 +20,7 @@ from inverses.registry import (
     weakly_inverts,
 )
 from pipelines.arrays import cells_in, touched
-from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered
+from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered, with_edge
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter, Span
 
@@ -36,14 +36,19 @@ def whole_step(box: Label, at: Filter, source: Array) -> Filter:
 
 @verifies(Label, **EXACTLY)
 def region(box: Label, at: Row, seen: Seen, source: Array) -> Mask:
-    """The cells that hang together with the cell; the cell alone where it is of no region."""
+    """The cells that hang together with the cell, and those next to them; else the cell alone.
+
+    A cell that is next to a region and not of it has a say: with another value, it would be of it.
+    """
     rows, columns = source.dims[1:]
     field = np.full(source.shape[1:], np.nan)
     field[seen[rows], seen[columns]] = seen["value"]
-    number = numbered(box.within(field), box.neighbours, columns in source.circular)
+    wraps = columns in source.circular
+    number = numbered(box.within(field), box.neighbours, wraps)
     mine = number[at[rows], at[columns]]
     if mine:
-        return np.asarray(number[seen[rows], seen[columns]] == mine)
+        found = with_edge(number == mine, box.neighbours, wraps)
+        return np.asarray(found[seen[rows], seen[columns]])
     return np.asarray((seen[rows] == at[rows]) & (seen[columns] == at[columns]))
 
 

@@ -1,58 +1,20 @@
-"""Where the cells of formulas and masks came from: what faces `pipelines/boxes/pointwise.py`."""
+"""Where the cells of formulas came from: the inverses that face `pipelines/boxes/pointwise.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from inverses.guarantees import COMPLETE, PURE
-from inverses.registry import (
-    AGGREGATE,
-    ANY,
-    USED,
-    Mask,
-    Row,
-    Seen,
-    verifies,
-    weakly_inverts,
-)
-from pipelines.boxes import pointwise
-from pipelines.boxes.pointwise import Calculate, Choose, Combine, Threshold
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
+from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
+from pipelines.boxes.pointwise import Calculate, Combine
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 
 
-@weakly_inverts(Calculate, promises=[COMPLETE, PURE], **CELLS)
-@weakly_inverts(Threshold, promises=[COMPLETE, PURE], **CELLS)
-@weakly_inverts(Combine, promises=[COMPLETE, PURE], **CELLS)
-@weakly_inverts(pointwise.Mask, promises=[COMPLETE, PURE], **CELLS)
-@weakly_inverts(Choose, promises=[COMPLETE], **CELLS)
+@weakly_inverts(Calculate, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
+@weakly_inverts(Combine, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
 def same_place(box: Any, at: Filter, source: Array) -> Filter:
     """A cell is made of those at its place, or of the only one where there is but one."""
     return at.only(*(d for d in source.dims if source.size[d] > 1))
-
-
-@verifies(Choose, needs=[COMPLETE], promises=[COMPLETE, PURE], at_once=True, **CELLS)
-def chosen(box: Choose, at: Row, seen: Seen, source: Array) -> Mask:
-    """The condition's variables, and those of the formula that it chose."""
-    _, datum = np.unique(seen["owner"], return_inverse=True)
-    when, then, otherwise = box.formulas(source.attributes)
-    names = np.array(source.variables)[seen["variable"]]
-    decided = when.values({n: _values_of(n, names, datum, seen) for n in when.names})
-    holds = np.broadcast_to(decided, datum.max(initial=-1) + 1)[datum]
-    by_first = (holds != 0) & ~np.isnan(holds) & np.isin(names, then.names)
-    by_other = (holds == 0) & np.isin(names, otherwise.names)
-    return np.asarray(np.isin(names, when.names) | by_first | by_other)
-
-
-def _values_of(
-    name: str, names: NDArray[Any], datum: NDArray[np.int64], seen: Seen
-) -> NDArray[np.float64]:
-    """The value of a variable at the place of each datum."""
-    found = np.full(datum.max(initial=-1) + 1, np.nan)
-    found[datum[names == name]] = seen["value"][names == name]
-    return found

@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
-from inverses.registry import (
-    AGGREGATE,
-    ANY,
-    USED,
-    Mask,
-    Row,
-    Seen,
-    verifies,
-    weakly_inverts,
-)
+from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
 from pipelines.boxes.times import Anomaly, Climatology, ResampleMean, RollingMean
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter, Span, span
@@ -51,7 +42,7 @@ def whole_cycle(box: Climatology, at: Filter, source: Array) -> Filter:
     return _runs(at, source, groups, _steps(at, source, len(groups)))
 
 
-@weakly_inverts(Anomaly, **CELLS, promises=[COMPLETE, FAITHFUL])
+@weakly_inverts(Anomaly, **CELLS, promises=[COMPLETE, PURE, FAITHFUL])
 def own_cycle(box: Anomaly, at: Filter, source: Array) -> Filter:
     """All steps of the month, day or hour that the datum's step is of."""
     groups = box.groups(source)
@@ -61,17 +52,6 @@ def own_cycle(box: Anomaly, at: Filter, source: Array) -> Filter:
     spread, number = at.repeated(np.array([len(each) for each in found], np.int64)[which])
     each = _nth(found, which, number)
     return _runs(spread, source, groups, span(each))
-
-
-@verifies(Anomaly, **CELLS, needs=[COMPLETE], promises=[COMPLETE, PURE], at_once=True)
-def unless_missing(box: Anomaly, at: Row, seen: Seen, source: Array) -> Mask:
-    """All of them; the cell itself alone where it is missing."""
-    own = seen[source.dims[0]] == at[source.dims[0]]
-    pairs = np.column_stack([seen["owner"], seen["variable"]])
-    _, datum = np.unique(pairs, axis=0, return_inverse=True)
-    missing = np.zeros(len(own), bool)
-    missing[datum.ravel()[own & np.isnan(seen["value"])]] = True
-    return np.asarray(own | ~missing[datum.ravel()])
 
 
 def _steps(at: Filter, source: Array, places: int | None = None) -> Span:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.guarantees import COMPLETE, PURE
+from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.reaches import reached
 from inverses.registry import (
     AGGREGATE,
@@ -26,7 +26,6 @@ from pipelines.boxes.window import (
     WindowExtreme,
     WindowMean,
     WindowMedian,
-    median,
 )
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
@@ -35,9 +34,9 @@ from pipelines.spheres import narrowing, neighbours, spread
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 
 
-@weakly_inverts(WindowMean, promises=[COMPLETE, PURE], **CELLS)
-@weakly_inverts(WindowExtreme, promises=[COMPLETE], **CELLS)
-@weakly_inverts(WindowMedian, promises=[COMPLETE], **CELLS)
+@weakly_inverts(WindowMean, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
+@weakly_inverts(WindowExtreme, promises=[COMPLETE, FAITHFUL], **CELLS)
+@weakly_inverts(WindowMedian, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
 def around(box: Window, at: Filter, source: Array) -> Filter:
     """The window around a place, which ends at edges and goes on past a seam."""
     found = at.only(*source.dims)
@@ -62,26 +61,7 @@ def attains(box: WindowExtreme, at: Row, seen: Seen, source: Array) -> Mask:
     return np.asarray(there & (value == greatest[datum]))
 
 
-@verifies(WindowMedian, needs=[COMPLETE], promises=[COMPLETE, PURE], **CELLS)
-def matters(box: WindowMedian, at: Row, seen: Seen, source: Array) -> Mask:
-    """The cells whose value, given the others', leaves more than one median possible."""
-    value = np.where(np.isfinite(seen["value"]), seen["value"], np.nan)
-    if len(value) == 1:
-        return np.ones(1, bool)
-    others = np.array([np.delete(value, n) for n in range(len(value))])
-    ends = [_median_with(others, each) for each in (-np.inf, np.inf, np.nan)]
-    same = (ends[0] == ends[1]) & (ends[1] == ends[2])
-    return np.asarray(~same)
-
-
-def _median_with(others: NDArray[np.float64], one: float) -> NDArray[np.float64]:
-    """The medians of some rows with one more value, which may be below or above all others."""
-    around = np.nan_to_num(np.abs(others)).max(axis=1, initial=0.0) + 1
-    more = np.full(len(others), np.nan) if np.isnan(one) else np.sign(one) * around
-    return median(np.column_stack([others, more]))
-
-
-@weakly_inverts(Gradient, promises=[COMPLETE, PURE], **CELLS)
+@weakly_inverts(Gradient, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
 def either_side(box: Gradient, at: Filter, source: Array) -> Filter:
     """The neighbours before and after a place, where there is a change at all."""
     known = _known(source, box.along)
@@ -107,7 +87,7 @@ def _where(at: Filter, dim: str, kept: NDArray[np.bool_], source: Array) -> Filt
     return reached(at, dim, here, np.where(kept, here, here - 1), source)
 
 
-@weakly_inverts(Vorticity, promises=[COMPLETE], **CELLS)
+@weakly_inverts(Vorticity, promises=[COMPLETE, FAITHFUL], **CELLS)
 def all_sides(box: Vorticity, at: Filter, source: Array) -> Filter:
     """The neighbours to all sides of a place."""
     known = [_known(source, dim) for dim in ("lat", "lon")]

@@ -28,7 +28,10 @@ SHIPPED = tuple(
     for family in (
         "cyclones",
         "pointwise",
+        "masks",
         "window",
+        "regrid",
+        "select",
         "reduce",
         "times",
         "landcover",

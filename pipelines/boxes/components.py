@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset
+from pipelines.errors import TooDear
 from pipelines.steps import HANDY, Reals, like, precision, variables
 
+LARGEST = 2**31  # bytes of a variable that is held at once
 APART = 1e-9  # by which part of the strength of one component another must be weaker
 
 
@@ -45,6 +47,7 @@ class PrincipalComponents(ArrayBox):
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         array: Any = inputs["field"]
+        _check_fits(self.name, array)
         # Every chunk takes all that there is, so there are few.
         return like(array, variables(array.attributes), chunks=_large(array))
 
@@ -63,6 +66,16 @@ class PrincipalComponents(ArrayBox):
         kept = _kept(strength, self.components)
         found[:, whole] = mean + (scores[:, :kept] * strength[:kept]) @ patterns[:kept]
         return found
+
+
+def _check_fits(box: str, array: Array) -> None:
+    """Refuse a field that is too large to be held at once."""
+    size = int(np.prod(array.shape)) * 8
+    if size > LARGEST:
+        raise TooDear(
+            f'box "{box}" holds a whole variable at once: {size / 2**30:,.1f} GiB of '
+            f'"{array.name}", over the limit of {LARGEST >> 30}; coarsen or select first'
+        )
 
 
 def _kept(strength: Reals, most: int) -> int:

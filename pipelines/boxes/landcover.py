@@ -14,12 +14,12 @@ from scipy.sparse.csgraph import connected_components
 from pipelines.arrays import Ranges, block, coordinate
 from pipelines.boxes.box import REMOVAL, STATED, ArrayBox, Grid, Port, param
 from pipelines.boxes.reduce import Pair, Reducing
-from pipelines.datasets import Array, Attribute, Dataset, Quantity, Time
-from pipelines.errors import Refused, unknown
-from pipelines.steps import Reals, Whole, averaged, chosen, like, precision, steps, variables
+from pipelines.datasets import Array, Attribute, Dataset, Time
+from pipelines.errors import Refused
+from pipelines.grids import one_of, quantity, variable_of, with_variables
+from pipelines.steps import Reals, Whole, averaged, like, precision, steps, variables
 
-ASIDE = ((0, 1), (1, 0))
-ACROSS = ((1, 1), (1, -1))
+WAYS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}  # each there and back
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Label(ArrayBox):
     name: ClassVar = "label"
     takes: ClassVar = (Port("field", "array"),)
     contributed: ClassVar = (
-        "All cells of the region that the cell is of; the cell alone where it is of none."
+        "All cells of the region that the cell is of, and those next to them, at which it ends; "
+        "the cell alone where it is of none."
     )
     influence: ClassVar = STATED
     flat: ClassVar = True
@@ -52,24 +53,18 @@ class Label(ArrayBox):
     )
 
     def __post_init__(self) -> None:
-        chosen(self.name, "side", self.side, ("above", "below"))
+        one_of(self.side, ("above", "below"), "side", self.name)
         if self.neighbours not in (4, 8):
             raise Refused(f'box "{self.name}": neighbours is {self.neighbours}; it may be 4 or 8')
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         kept = variables(given["field"])
-        found = {a.name: a for a in kept if a.dims}
-        if self.variable and self.variable not in found:
-            raise unknown("variable", self.variable, found, f'for box "{self.name}"')
-        dims = next(iter(found.values())).dims
-        return (
-            *(a for a in kept if not a.dims),
-            Attribute("label", Quantity, ("label",), None, dims),
-        )
+        dims = variable_of(kept, self.variable, self.name).dims
+        return with_variables(kept, [quantity("label", "", dims)])
 
     def of(self, array: Dataset) -> str:
         """The variable whose cells are labelled."""
-        return self.variable or next(a.name for a in array.attributes if a.dims)
+        return variable_of(array.attributes, self.variable, self.name).name
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         return (self.of(source),)
@@ -104,8 +99,7 @@ def numbered(within: NDArray[np.bool_], neighbours: int, wraps: bool) -> Whole:
     >>> numbered(np.array([[1, 0, 1], [1, 0, 1]], bool), 8, wraps=False).tolist()
     [[1, 0, 3], [1, 0, 3]]
     """
-    ways = ASIDE if neighbours == 4 else ASIDE + ACROSS
-    ends = np.concatenate([_joined(within, *way, wraps) for way in ways], axis=1)
+    ends = np.concatenate([_joined(within, *way, wraps) for way in WAYS[neighbours]], axis=1)
     graph = coo_array((np.ones(ends.shape[1], bool), tuple(ends)), (within.size, within.size))
     _, region = connected_components(graph, directed=False)
     _, first, which = np.unique(region, return_index=True, return_inverse=True)
@@ -121,6 +115,20 @@ def _joined(within: NDArray[np.bool_], down: int, right: int, wraps: bool) -> Wh
     y, x, below, beside = y[there], x[there], below[there], beside[there] % columns
     both = within[below, beside]
     return np.array([(y * columns + x)[both], (below * columns + beside)[both]])
+
+
+def with_edge(region: NDArray[np.bool_], neighbours: int, wraps: bool) -> NDArray[np.bool_]:
+    """A region and the cells next to it.
+
+    >>> with_edge(np.array([[1, 0, 0, 0]], bool), 4, wraps=True).tolist()
+    [[True, True, False, True]]
+    """
+    tall = np.pad(region, ((1, 1), (0, 0)))
+    wide = np.pad(tall, ((0, 0), (1, 1)), mode="wrap" if wraps else "constant")
+    rows, columns = region.shape
+    there = [(0, 0), *WAYS[neighbours], *((-down, -right) for down, right in WAYS[neighbours])]
+    shifted = (wide[1 + a : 1 + a + rows, 1 + b : 1 + b + columns] for a, b in there)
+    return np.asarray(np.any(list(shifted), axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +147,7 @@ class Composite(Reducing):
     examples: ClassVar = ({"how": "first"}, {"how": "latest"})
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("first", "latest"))
+        one_of(self.how, ("first", "latest"), "way", self.name)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -179,7 +187,7 @@ class Mosaic(ArrayBox):
     examples: ClassVar = tuple({"how": how} for how in ("first", "latest", "max", "mean"))
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("first", "latest", "max", "mean"))
+        one_of(self.how, ("first", "latest", "max", "mean"), "way", self.name)
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         first, *others = (given[p.name] for p in self.takes)

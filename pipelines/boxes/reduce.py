@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges, coordinate
 from pipelines.boxes.box import CHANGE, REMOVAL, ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset, Quantity
-from pipelines.naming import AXES
+from pipelines.errors import Refused
+from pipelines.grids import AXES, one_of
 from pipelines.steps import (
     Reals,
     averaged,
-    chosen,
     like,
     listed,
     middle,
@@ -29,6 +29,7 @@ from pipelines.steps import (
 )
 
 Pair = tuple[Reals, Reals]
+EXTREMES = ("max", "min", "argmax", "argmin")
 EXAMPLES = ("time", "lat", "lon", "lat,lon", "time,lon", "time,lat,lon")
 
 
@@ -47,7 +48,7 @@ class Reducing(ArrayBox):
     @property
     def dims(self) -> tuple[str, ...]:
         """The dimensions that are drawn together."""
-        return listed(self.name, "over", self.over, AXES)
+        return listed(self.name, "dimension", self.over, tuple(AXES))
 
     @abstractmethod
     def of_step(self, cells: Reals, start: int) -> Pair:
@@ -126,8 +127,10 @@ class Reduce(Reducing):
     examples: ClassVar = tuple({"over": o, "how": h} for o in EXAMPLES for h in ("mean", "sum"))
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("mean", "sum"))
-        listed(self.name, "over", self.over, AXES)
+        if self.how in EXTREMES:
+            raise Refused(f'box "{self.name}": for {self.how} take the box "reduce_extreme"')
+        one_of(self.how, ("mean", "sum"), "way", self.name)
+        listed(self.name, "dimension", self.over, tuple(AXES))
 
     def of_step(self, cells: Reals, start: int) -> Pair:
         there = ~np.isnan(cells)
@@ -160,13 +163,11 @@ class ReduceExtreme(Reducing):
         "where all are missing."
     )
     influence: ClassVar = REMOVAL
-    examples: ClassVar = tuple(
-        {"over": o, "how": h} for o in EXAMPLES for h in ("max", "min", "argmax", "argmin")
-    )
+    examples: ClassVar = tuple({"over": o, "how": h} for o in EXAMPLES for h in EXTREMES)
 
     def __post_init__(self) -> None:
-        chosen(self.name, "how", self.how, ("max", "min", "argmax", "argmin"))
-        listed(self.name, "over", self.over, AXES)
+        one_of(self.how, EXTREMES, "way", self.name)
+        listed(self.name, "dimension", self.over, tuple(AXES))
 
     @property
     def sign(self) -> int:

@@ -14,8 +14,9 @@ from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset
 from pipelines.errors import Refused
+from pipelines.grids import one_of
 from pipelines.grouping import CYCLES, STRETCHES, Groups, cycles, means, stretches
-from pipelines.steps import HANDY, Reals, averaged, chosen, like, precision, variables
+from pipelines.steps import HANDY, Reals, averaged, like, precision, variables
 
 
 class OverTime(ArrayBox):
@@ -67,7 +68,7 @@ class RollingMean(OverTime):
     )
 
     def __post_init__(self) -> None:
-        chosen(self.name, "align", self.align, ("centred", "trailing"))
+        one_of(self.align, ("centred", "trailing"), "alignment", self.name)
         if self.align == "centred" and self.window % 2 == 0:
             raise Refused(
                 f'box "{self.name}": window is {self.window}; a centred one has an odd number of '
@@ -118,7 +119,7 @@ class ResampleMean(OverTime):
     examples: ClassVar = ({"every": 2}, {"every": 3}, {"every": 1}, {"by": "day"})
 
     def __post_init__(self) -> None:
-        chosen(self.name, "by", self.by, STRETCHES)
+        one_of(self.by, STRETCHES, "stretch", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The stretches of an array."""
@@ -153,7 +154,7 @@ class Climatology(OverTime):
     examples: ClassVar = tuple({"by": by} for by in CYCLES)
 
     def __post_init__(self) -> None:
-        chosen(self.name, "by", self.by, CYCLES)
+        one_of(self.by, CYCLES, "cycle", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The months, days or hours of an array."""
@@ -183,13 +184,13 @@ class Anomaly(OverTime):
 
     name: ClassVar = "anomaly"
     contributed: ClassVar = (
-        "The cell itself and, unless it is missing, the cells at its place in all steps of its "
-        "month, day of the year or hour."
+        "The cells at the datum's place in all steps of its month, day of the year or hour, its "
+        "own among them."
     )
     examples: ClassVar = tuple({"by": by} for by in CYCLES)
 
     def __post_init__(self) -> None:
-        chosen(self.name, "by", self.by, CYCLES)
+        one_of(self.by, CYCLES, "cycle", self.name)
 
     def groups(self, array: Array) -> Groups:
         """The months, days or hours of an array."""

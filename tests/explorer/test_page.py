@@ -19,7 +19,7 @@ def visit(workspace: Workspace, author: bool = True) -> Visit:
 @pytest.mark.parametrize("author", [True, False])
 def test_an_empty_workspace_opens_and_every_view_of_it(workspace: Workspace, author: bool) -> None:
     page = visit(workspace, author)
-    for view in range(4):
+    for view in range(5):
         page._viewed(view)
     page.map.trace()
     assert page.asking.trouble.startswith("nothing is selected yet")

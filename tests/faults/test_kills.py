@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import history
 from pipelines.workspace import Workspace
 from tests.faults.publisher import is_whole, publish
 
@@ -59,13 +58,6 @@ def test_a_killed_publisher_leaves_whole_versions_and_loses_none(tmp_path: Path)
             assert leftovers(workspace) == []
     assert len(set(promised)) == len(promised) > KILLS // 2
     assert all(is_whole(workspace, version) for version in promised)
-    said = {e["version"] for e in history.entries(workspace.journal)}
-    assert said >= set(promised) - {v for v in promised if is_swept(workspace, v)}
-
-
-def is_swept(workspace: Workspace, version: str) -> bool:
-    """Whether the test itself published a version, without a journal entry."""
-    return workspace.dataset("d", version).notes["token"] == "sweeper"
 
 
 def test_publishers_at_once_never_collide(tmp_path: Path) -> None:
@@ -77,7 +69,6 @@ def test_publishers_at_once_never_collide(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     assert workspace.dataset("d").version == "v60"
     assert all(is_whole(workspace, version) for version in versions)
-    assert len(list(history.entries(workspace.journal))) == 60
     assert leftovers(workspace) == []
 
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
+from inverses.proof import prove
 from inverses.registry import Registry, WeakInverse
 from inverses.trace import trace
 from inverses.trials import found_by, inversions
@@ -22,6 +24,7 @@ from pipelines.boxes.box import ArrayBox
 from pipelines.contents import HeldCells
 from pipelines.datasets import Array
 from pipelines.filters import Filter, Span
+from pipelines.here import Here
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
@@ -31,6 +34,7 @@ from tests.inverses.cases import Case
 DIMS = ("time", "lat", "lon")
 MANY = max(300, settings().max_examples)
 FEW = MANY // 6
+PATIENCE = pytest.mark.timeout(300 if MANY == 300 else 14_400)
 
 
 def params_of(box: Any) -> st.SearchStrategy[Any]:
@@ -143,6 +147,11 @@ def traced(
     text = f"name: small\nsources:\n{sources}\nboxes:\n{boxes}"
     run(Pipeline.from_text(text), workspace, spark)
     return trace(workspace, asked, where, spark=spark)
+
+
+def proves_itself(answer: Answer) -> bool:
+    """Whether the boxes give the selected cells back, run on what was found alone."""
+    return prove(answer, cast(SparkSession, Here(2))).holds
 
 
 def cells(answer: Answer, source: str) -> set[tuple[int, ...]]:

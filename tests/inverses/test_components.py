@@ -14,12 +14,23 @@ from pyspark.sql import SparkSession
 
 from inverses.guarantees import COMPLETE, EXACT
 from pipelines.boxes.components import PrincipalComponents
+from pipelines.contents import held_array
 from pipelines.datasets import Array
+from pipelines.errors import TooDear
 from pipelines.filters import Filter
 from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
-from tests.inverses.families import FEW, MANY, cells, in_parts, params_of, traced
+from tests.inverses.families import (
+    FEW,
+    MANY,
+    PATIENCE,
+    cells,
+    in_parts,
+    params_of,
+    proves_itself,
+    traced,
+)
 from tests.inverses.wrong import REGISTRY
 
 
@@ -64,6 +75,7 @@ def fields(draw: st.DrawFn) -> Case:
 
 @given(data=st.data())
 @settings(max_examples=MANY)
+@PATIENCE
 def test_every_cell_may_be_behind_a_principal_component(data: st.DataObject) -> None:
     check(data.draw(fields()), REGISTRY)
 
@@ -96,3 +108,11 @@ def test_components_are_traced_to_the_whole_field_on_spark(
     answer = traced({"world": field}, boxes, "main", "lat = 90 and lon = 0", spark, tmp_path)
     assert cells(answer, "world") == set(np.ndindex(field.shape))
     assert answer.guarantee("world") == frozenset({COMPLETE})
+    assert proves_itself(answer)
+
+
+def test_a_field_that_cannot_be_held_is_refused_before_it_is_read() -> None:
+    places = {"time": np.arange(10_000), "lat": np.arange(721), "lon": np.arange(1440)}
+    huge = held_array("era", (), places, {})
+    with pytest.raises(TooDear, match=r'77\.4 GiB of "era", over the limit of 2; coarsen'):
+        PrincipalComponents().grid({"field": huge})

@@ -126,7 +126,7 @@ class World:
         return self.datasets[name]
 
     def source(self, name: str, chance: np.random.Generator) -> None:
-        values = chance.permutation(np.linspace(-1, 1, int(np.prod(SHAPE)))).reshape(SHAPE)
+        values = chance.uniform(-1, 1, SHAPE)
         attributes = (
             Attribute("time", Time, ("time",)),
             Attribute("a", Quantity, ("a",), "1", ("lat", "lon")),

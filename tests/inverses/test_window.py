@@ -1,48 +1,52 @@
-"""Windows, gradients and vorticity do what they say, and so do their inverses."""
+"""Windows, gradients and vorticity are those of plain loops, and so are the cells behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
-from inverses.boxes import window as shipped
-from inverses.guarantees import COMPLETE, PURE
-from inverses.registry import Registry, verifies, weakly_inverts
-from pipelines.boxes import window
+from inverses.boxes.window import around, attains
+from inverses.guarantees import EXACT
 from pipelines.boxes.window import Gradient, Vorticity, WindowExtreme, WindowMean, WindowMedian
 from pipelines.datasets import Array
 from pipelines.errors import Refused
 from pipelines.filters import Filter
-from tests.inverses.cases import Case, small_arrays
-from tests.inverses.grids import MANY, PATIENCE, caught, changed, holds, plain_array
+from tests.inverses import wrong
+from tests.inverses.cases import Case, Plain, check, small_arrays
+from tests.inverses.families import FEW, MANY, cells, in_parts, traced
+from tests.inverses.grids import PATIENCE, changed, plain_array
+from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
-REGISTRY = Registry.from_modules([window, shipped])
-Plain = Mapping[str, Any]
 SIZES = st.sampled_from([(3, 3), (1, 3), (3, 1), (1, 5), (5, 7)])
-SMALL = (2, 3, 4)
+SCALE = 1e6  # what changes per metre is little, and the harness compares numbers of about one
 
 
-def members(shape: Any, y: int, x: int, size: tuple[int, int], circular: bool) -> Iterator[Any]:
-    """Rows and columns of a window, each cell once."""
-    rows = [r for r in range(y - size[0] // 2, y + size[0] // 2 + 1) if 0 <= r < shape[1]]
-    columns = range(x - size[1] // 2, x + size[1] // 2 + 1)
-    near = {c % shape[2] for c in columns} if circular else set(columns) & set(range(shape[2]))
-    return ((r, c) for r in rows for c in sorted(near))
+@cache
+def members(shape: Any, size: tuple[int, int], circular: bool) -> list[Any]:
+    """Each place with the rows and columns of its window, each cell once."""
+    found = []
+    for y, x in np.ndindex(shape[1:]):
+        rows = [r for r in range(y - size[0] // 2, y + size[0] // 2 + 1) if 0 <= r < shape[1]]
+        columns = range(x - size[1] // 2, x + size[1] // 2 + 1)
+        near = {c % shape[2] for c in columns} if circular else set(columns) & set(range(shape[2]))
+        found.append((y, x, np.ix_(range(shape[0]), rows, sorted(near))))
+    return found
 
 
 def windowed(values: Any, size: tuple[int, int], circular: bool, statistic: Any) -> Any:
     made = np.full(values.shape, np.nan)
-    for y, x in np.ndindex(values.shape[1:]):
-        rows, columns = zip(*members(values.shape, y, x, size, circular), strict=True)
-        for t, cells in enumerate(values[:, rows, columns].tolist()):
-            there = [v for v in cells if v == v]
+    for y, x, window in members(values.shape, size, circular):
+        for t, inside in enumerate(values[window].reshape(len(values), -1).tolist()):
+            there = [v for v in inside if v == v]
             made[t, y, x] = statistic(there) if there else np.nan
     return made
 
@@ -51,40 +55,21 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def window_case(box: Any, field: Array, statistic: Any, regular: bool = False) -> Case:
-    def forward(given_: Plain) -> Any:
-        size, round_ = (box.lat, box.lon), bool(field.circular)
-        return {v: windowed(a, size, round_, statistic) for v, a in given_["field"].items()}
+def windows(kind: Any, statistic: Any, **params: Any) -> st.SearchStrategy[Case]:
+    """Worlds of a window's statistic, which is given what is there."""
 
-    return Case(box, {"field": field}, forward, regular=regular)
+    def case(field: Array, size: tuple[int, int]) -> Case:
+        def forward(given_: Plain) -> Any:
+            round_ = bool(field.circular)
+            return {v: windowed(a, size, round_, statistic) for v, a in given_["field"].items()}
 
+        regular = kind is not WindowExtreme
+        return Case(kind(*size, **params), {"field": field}, forward, regular=regular)
 
-@given(small_arrays(("a",), most=SMALL), SIZES, st.data())
-@MANY
-def test_window_mean_holds_every_law(
-    field: Array, size: tuple[int, int], data: st.DataObject
-) -> None:
-    holds(window_case(WindowMean(*size), field, mean), REGISTRY, data)
+    return st.builds(case, small_arrays(("a",), most=(2, 3, 4)), SIZES)
 
 
-@given(small_arrays(("a",), most=SMALL), SIZES, st.sampled_from([max, min]), st.data())
-@MANY
-def test_window_extreme_holds_every_law(
-    field: Array, size: tuple[int, int], which: Any, data: st.DataObject
-) -> None:
-    box = WindowExtreme(*size, which=which.__name__)
-    holds(window_case(box, field, which), REGISTRY, data)
-
-
-@given(small_arrays(("a",), most=SMALL), SIZES, st.data())
-@MANY
-def test_window_median_holds_every_law(
-    field: Array, size: tuple[int, int], data: st.DataObject
-) -> None:
-    holds(window_case(WindowMedian(*size), field, median), REGISTRY, data)
-
-
-def change(values: Any, at: list[float], n: int, round_: bool) -> tuple[Any, float]:
+def change(values: Any, at: Any, n: int, round_: bool) -> tuple[Any, float]:
     """How much rows of values change about the place `n`, and over how many degrees."""
     last = len(at) - 1
     if round_ and last >= 2:
@@ -96,107 +81,136 @@ def change(values: Any, at: list[float], n: int, round_: bool) -> tuple[Any, flo
 
 
 def to_the_east(values: Any, field: Array) -> Any:
-    lat, lon = (field.content.coordinate(d).tolist() for d in ("lat", "lon"))
+    lat, lon = (field.content.coordinate(d) for d in ("lat", "lon"))
+    circles = np.where(np.abs(lat) < 89.999, 6371000 * np.cos(np.deg2rad(lat)), np.nan)
     made = np.empty(values.shape)
     for x in range(len(lon)):
-        more, apart = change(np.moveaxis(values, 2, 0), lon, x, bool(field.circular))
-        for y, north in enumerate(lat):
-            length = np.cos(np.deg2rad(north)) * 6371000 * np.deg2rad(apart)
-            made[:, y, x] = more[:, y] / (length if abs(north) < 89.999 else np.nan)
+        more, apart = change(values.transpose(2, 0, 1), lon, x, bool(field.circular))
+        made[:, :, x] = more / (circles * np.deg2rad(apart))
     return made
 
 
 def to_the_north(values: Any, field: Array) -> Any:
-    lat = field.content.coordinate("lat").tolist()
+    lat = field.content.coordinate("lat")
     made = np.empty(values.shape)
     for y in range(len(lat)):
-        more, apart = change(np.moveaxis(values, 1, 0), lat, y, False)
+        more, apart = change(values.transpose(1, 0, 2), lat, y, False)
         made[:, y] = more / (6371000 * np.deg2rad(apart))
     return made
-
-
-SCALE = 1e6  # what changes per metre is little, and the harness compares numbers of about one
 
 
 @st.composite
 def globes(draw: st.DrawFn, variables: tuple[str, ...] = ("a",)) -> Array:
     """Small arrays, of which some reach the poles."""
-    field = draw(small_arrays(variables, most=(2, 4, 4)))
+    field = draw(small_arrays(variables, most=(2, 3, 4)))
     large = {v: SCALE * values for v, values in field.content.variables.items()}
     polar = draw(st.booleans()) and field.size["lat"] > 1
     lat = {"lat": np.linspace(-90, 90, field.size["lat"])} if polar else {}
     return changed(field, lat, large)
 
 
-@given(globes(), st.sampled_from(["lat", "lon"]), st.data())
-@MANY
-def test_gradient_holds_every_law(field: Array, along: str, data: st.DataObject) -> None:
-    made = to_the_north if along == "lat" else to_the_east
-
+def gradients(field: Array, along: str) -> Case:
     def forward(given_: Plain) -> Any:
+        made = to_the_north if along == "lat" else to_the_east
         return {"gradient": made(given_["field"]["a"], field)}
 
-    box = Gradient(along=along)
-    holds(Case(box, {"field": field}, forward, regular=True), REGISTRY, data)
+    return Case(Gradient(along=along), {"field": field}, forward, regular=True)
 
 
-@given(globes(("a", "b")), st.data())
-@MANY
-def test_vorticity_holds_every_law(field: Array, data: st.DataObject) -> None:
+def turning(field: Array) -> Case:
     lat = np.deg2rad(field.content.coordinate("lat"))[:, None]
-    pole = np.abs(np.rad2deg(lat)) > 89.999
+    circles = np.where(np.abs(lat) > np.deg2rad(89.999), np.nan, np.cos(lat))
 
     def forward(given_: Plain) -> Any:
         u, v = given_["field"]["a"], given_["field"]["b"]
-        shear = to_the_north(u * np.cos(lat), field) / np.where(pole, np.nan, np.cos(lat))
-        return {"vorticity": to_the_east(v, field) - shear}
+        return {"vorticity": to_the_east(v, field) - to_the_north(u * np.cos(lat), field) / circles}
 
-    box = Vorticity("a", "b")
-    holds(Case(box, {"field": field}, forward, regular=True), REGISTRY, data)
+    return Case(Vorticity("a", "b"), {"field": field}, forward, regular=True)
 
 
-@weakly_inverts(WindowMean, promises=[COMPLETE, PURE], **shipped.CELLS)
-def without_seam(box: WindowMean, at: Filter, source: Array) -> Filter:
-    """Wrong: does not go round."""
-    lat, lon = at.span("lat"), at.span("lon")
+WORLDS: dict[Any, st.SearchStrategy[Case]] = {
+    WindowMean: windows(WindowMean, mean),
+    WindowMedian: windows(WindowMedian, median),
+    WindowExtreme: windows(WindowExtreme, max) | windows(WindowExtreme, min, which="min"),
+    Gradient: st.builds(gradients, globes(), st.sampled_from(["lat", "lon"])),
+    Vorticity: st.builds(turning, globes(("a", "b"))),
+}
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+@given(data=st.data())
+@settings(max_examples=MANY)
+def test_every_inverse_of_a_window_finds_what_is_promised(kind: Any, data: st.DataObject) -> None:
+    check(data.draw(WORLDS[kind]), REGISTRY, 4)
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+@given(data=st.data())
+@settings(max_examples=FEW)
+def test_a_window_can_be_made_and_inverted_in_parts(kind: Any, data: st.DataObject) -> None:
+    in_parts(data.draw(WORLDS[kind]), REGISTRY, data)
+
+
+def without_seam(box: Any, at: Filter, source: Array) -> Filter:
+    lat, lon = at.spans["lat"], at.spans["lon"]
     return at.to(
         time=at.span("time"),
-        lat=lat and lat.grown(box.lat // 2, 0, source.size["lat"] - 1),
-        lon=lon and lon.grown(box.lon // 2, 0, source.size["lon"] - 1),
+        lat=lat.grown(box.lat // 2, 0, source.size["lat"] - 1),
+        lon=lon.grown(box.lon // 2, 0, source.size["lon"] - 1),
     )
 
 
-@weakly_inverts(WindowMean, promises=[COMPLETE, PURE], **shipped.CELLS)
-def rows_for_columns(box: WindowMean, at: Filter, source: Array) -> Filter:
-    """Wrong: takes the window's height for its width."""
-    return shipped.around(WindowMean(box.lon, box.lat), at, source)
+def rows_for_columns(box: Any, at: Filter, source: Array) -> Filter:
+    return around(type(box)(box.lon, box.lat), at, source)
 
 
-@verifies(WindowExtreme, needs=[COMPLETE], promises=[COMPLETE, PURE], **shipped.CELLS)
-def first_that_attains(box: WindowExtreme, at: Any, seen: Any, source: Array) -> Any:
-    """Wrong: one of those that attain the extreme, not all."""
-    found = shipped.attains(box, at, seen, source)
-    return found & (np.cumsum(found) == 1)
+def first_that_attains(box: Any, at: Any, seen: Any, source: Array) -> Any:
+    found = attains(box, at, seen, source)
+    return found & (np.diff(seen["owner"], prepend=-1) != 0)
 
 
-@weakly_inverts(WindowMedian, promises=[COMPLETE, PURE], **shipped.CELLS)
-def whole_window(box: WindowMedian, at: Filter, source: Array) -> Filter:
-    """Wrong: cells that could not change the median are in it."""
-    return shipped.around(box, at, source)
+def own_place(box: Any, at: Filter, source: Array) -> Filter:
+    return at.only(*source.dims)
 
 
-@pytest.mark.parametrize(
-    ("box", "statistic", "wrong"),
-    [
-        (WindowMean(1, 3), mean, without_seam),
-        (WindowMean(1, 3), mean, rows_for_columns),
-        (WindowExtreme(3, 3), max, first_that_attains),
-        (WindowMedian(3, 3), median, whole_window),
-    ],
-)
-def test_a_wrong_inverse_of_a_window_is_caught(box: Any, statistic: Any, wrong: Any) -> None:
-    needed = tuple(w for w in REGISTRY.weak if w.box is WindowExtreme)
-    caught(lambda field: window_case(box, field, statistic), Registry({}, needed, ()), wrong)
+def both_winds(box: Any, at: Any, seen: Any, source: Array) -> Any:
+    return np.ones(len(seen["owner"]), bool)
+
+
+WRONG: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "forgets the seam": (WindowMean, "around", {"function": without_seam}),
+    "takes rows for columns": (WindowMedian, "around", {"function": rows_for_columns}),
+    "takes the window for what attains": (WindowExtreme, "around", {"promises": EXACT}),
+    "forgets what attains as well": (WindowExtreme, "attains", {"function": first_that_attains}),
+    "takes the place for its neighbours": (Gradient, "either_side", {"function": own_place}),
+    "takes either wind": (Vorticity, "across", {"function": both_winds}),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_inverse_of_a_window_is_caught(case: str) -> None:
+    kind, name, made_wrong = WRONG[case]
+    registry = wrong.registry_with(name, **made_wrong)
+    law = "missing|not behind it"
+    wrong.assert_caught(lambda data: check(data.draw(WORLDS[kind]), registry), law)
+
+
+def test_the_greatest_gradient_around_is_traced_over_the_seam_on_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    field = np.zeros((2, 6, 8), np.float32)
+    field[1, 2, 0] = 5
+    boxes = """
+  smooth: {box: window_mean, inputs: {field: air}, params: {lat: 1, lon: 3}, keep: false}
+  steep: {box: gradient, inputs: {field: smooth}}
+  most: {box: window_extreme, inputs: {field: steep}}
+"""
+    where = "time > '2001-03-01T03:00' and lat = 18 and lon = 315"
+    answer = traced({"air": field}, boxes, "most", where, spark, tmp_path)
+    # Columns 6 and 7 are as steep: of what lies three columns from the one and from the other.
+    assert cells(answer, "steep") == {(1, 2, 6), (1, 2, 7)}
+    assert cells(answer, "air") == {(1, 2, x) for x in (4, 5, 6, 7, 0, 1)}
+    assert answer.guarantee("air") == EXACT
 
 
 def test_a_vortex_turns_to_the_left() -> None:
@@ -220,9 +234,7 @@ def test_a_vortex_turns_to_the_left() -> None:
         ("vorticity", {}, 'no variable "u10"'),
     ],
 )
-def test_what_cannot_be_made_is_refused_when_it_is_checked(
-    box: str, params: dict[str, Any], said: str
-) -> None:
+def test_windows_that_cannot_be_are_refused(box: str, params: dict[str, Any], said: str) -> None:
     with pytest.raises(Refused, match=said):
         made = REGISTRY.boxes[box].from_params(params)
         made.attributes_of({"field": plain_array((1, 1, 1), ("a", "b")).attributes})

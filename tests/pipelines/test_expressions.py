@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import Refused
 from pipelines.expressions import expression
 
+pytestmark = pytest.mark.timeout(300 if settings().max_examples < 1000 else 7200)
 Tree = Any  # a number, a name, or an operator with its operands
 SIGNS = ("+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=")
 EXACT = {"sqrt": 1, "abs": 1, "isnan": 1, "min": 2, "max": 3, "where": 3, "-": 1}
@@ -181,7 +182,20 @@ def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
 
 
+def test_what_is_missing_can_be_written_and_is_unknown() -> None:
+    shown = expression("where(x > 0, x, nan)")
+    np.testing.assert_array_equal(shown.values({"x": [-1, 2, np.nan]}), [np.nan, 2, np.nan])
+    assert shown.bounds({"x": (1, 2)}) == (1, 2)
+    assert shown.bounds({"x": (-1, 2)}) == (-inf, inf)
+    assert shown.chooses and not expression("max(x, nan)").chooses
+
+
 def test_a_text_of_an_expression_reads_as_the_same() -> None:
-    for text in ("-a ** 2 + where(a < 1, `b c`, -3) / max(a, 2, 3)", "1e-7 * x", "-(-x)"):
+    for text in (
+        "-a ** 2 + where(a < 1, `b c`, -3) / max(a, 2, 3)",
+        "1e-7 * x",
+        "-(-x)",
+        "max(nan, a)",
+    ):
         once = expression(text)
         assert expression(str(once)) == once

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pipelines import history
 from pipelines.errors import Failed, Refused
 from pipelines.workspace import FORMAT, Workspace
 from tests.faults.publisher import is_whole, publish
@@ -146,37 +145,8 @@ def test_a_damaged_pointer_is_said_to_be_and_mended_by_a_run(
     assert is_whole(workspace)
 
 
-def journal(path: Path, count: int) -> Path:
-    for number in range(count):
-        history.append(path / "history.jsonl", {"number": number, "name": "é \u2028 \n"})
-    return path / "history.jsonl"
-
-
-def numbers(path: Path) -> list[int]:
-    return [entry["number"] for entry in history.entries(path)]
-
-
-def test_a_journal_keeps_entries_in_order(tmp_path: Path) -> None:
-    assert list(history.entries(tmp_path / "none")) == []
-    kept = journal(tmp_path, 3)
-    assert numbers(kept) == [0, 1, 2]
-    assert all(entry["name"] == "é \u2028 \n" for entry in history.entries(kept))
-
-
-def test_a_torn_last_line_is_ignored_and_tears_no_other(tmp_path: Path) -> None:
-    kept = journal(tmp_path, 3)
-    whole = kept.read_bytes()
-    last = whole.rindex(b"\n", 0, -1) + 1
-    for cut in range(last, len(whole) - 1):
-        kept.write_bytes(whole[:cut])
-        assert numbers(kept) == [0, 1]
-        history.append(kept, {"number": 9})
-        assert numbers(kept) == [0, 1, 9]
-
-
-def test_a_journal_with_rubbish_in_it_keeps_the_rest(tmp_path: Path) -> None:
-    kept = journal(tmp_path, 1)
-    with kept.open("ab") as file:
-        file.write(b"\xff\xfe\x00\n[1, 2]\nnull\n\n")
-    history.append(kept, {"number": 1})
-    assert numbers(kept) == [0, 1]
+def test_a_workspace_keeps_the_namespace_it_was_given(workspace: Workspace) -> None:
+    assert workspace.namespace == ""
+    first = workspace.settled()
+    assert first.startswith("whence:")
+    assert workspace.settled() == Workspace(workspace.path).namespace == first

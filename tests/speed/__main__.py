@@ -12,10 +12,12 @@ from pipelines.spark import session, warm
 from tests.speed.benchmarks import BENCHMARKS as CORE
 from tests.speed.benchmarks import FULL, QUICK
 from tests.speed.fields import Bench
+from tests.speed.journals import journal
+from tests.speed.library import BENCHMARKS as LIBRARY
 from tests.speed.pages import page
 from tests.speed.rows import table
 
-BENCHMARKS = {**CORE, "page": page}
+BENCHMARKS = {**CORE, **LIBRARY, "page": page, "journal": journal}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.speed import storms
-from tests.speed.__main__ import main
-from tests.speed.benchmarks import BENCHMARKS, Scale, storm_tracker
+from tests.speed.__main__ import BENCHMARKS, main
+from tests.speed.benchmarks import BENCHMARKS as CORE
+from tests.speed.benchmarks import Scale, storm_tracker
 from tests.speed.fields import Bench, Size
 from tests.speed.rows import Aim, Row, table
 from tests.speed.sides import Measured
@@ -23,7 +24,7 @@ def bench(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Benc
     return Bench(spark, tmp_path_factory.mktemp("bench"))
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", [*CORE, "journal"])
 def test_a_benchmark_gives_ratios_and_its_facts_hold(name: str, bench: Bench) -> None:
     rows = BENCHMARKS[name](bench, TINY)
     assert rows

@@ -1,0 +1,132 @@
+"""Options that commands share, and the commands that ask the history."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def command(commands: Any, name: str, help: str, module: str = "explorer.commands") -> Any:
+    """The parser of one command, which a module carries out that is only then loaded."""
+    parser = commands.add_parser(name, help=help, description=help)
+    parser.set_defaults(command=name, module=module)
+    return parser
+
+
+def workspace_option(parser: Any, default: str = ".") -> None:
+    """Where the datasets are."""
+    parser.add_argument("-w", "--workspace", default=default, metavar="DIR", help="the workspace")
+
+
+def spark_option(parser: Any) -> None:
+    """On what to run."""
+    parser.add_argument("--master", metavar="URL", help="Spark to use, if not this machine's own")
+
+
+def boxes_option(parser: Any) -> None:
+    """Where else boxes come from."""
+    parser.add_argument(
+        "--boxes", action="append", default=[], metavar="MODULE", help="a module with your boxes"
+    )
+
+
+def catalog_option(parser: Any) -> None:
+    """Where the history is."""
+    parser.add_argument(
+        "--catalog",
+        metavar="URL",
+        help="the database with the history, like postgresql+psycopg://USER@HOST/DATABASE; "
+        "one in the workspace unless given here or in WHENCE_CATALOG",
+    )
+
+
+def count_of(text: str) -> int:
+    """How many of something."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
+    return int(text)
+
+
+def json_option(parser: Any) -> None:
+    """For other programs."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_history(commands: Any) -> None:
+    """The commands that ask the history, and those that bring it in and out."""
+    _add_relatives(commands)
+    _add_made_with(commands)
+    _add_runs(commands)
+    _add_files(commands)
+
+
+def _asking(commands: Any, name: str, help: str) -> Any:
+    parser = command(commands, name, help, "explorer.history_commands")
+    workspace_option(parser)
+    catalog_option(parser)
+    return parser
+
+
+def _add_relatives(commands: Any) -> None:
+    parser = _asking(commands, "ancestors", "list all that a dataset was made from")
+    parser.add_argument("name", metavar="NAME", help="like tracks (the newest) or tracks@v2")
+    parser.add_argument("--is", dest="other", metavar="NAME", help="say whether this is one")
+    _wanted_options(parser)
+    parser = _asking(commands, "descendants", "list all that was made from a dataset")
+    parser.add_argument("name", metavar="NAME", help="like agcm (the newest) or agcm@v1")
+    _wanted_options(parser)
+    parser = _asking(commands, "affected-by", "list all that datasets which are bad have spoiled")
+    parser.add_argument("names", metavar="NAME", nargs="+", help="agcm (any version) or agcm@v1")
+    _wanted_options(parser)
+
+
+def _add_made_with(commands: Any) -> None:
+    parser = _asking(commands, "made-with", "list all in whose making a box took part")
+    parser.add_argument("name", metavar="BOX", help="like extract_minima or extract_minima@1")
+    parser.add_argument(
+        "--param", type=_value, action="append", default=[], metavar="NAME=VALUE", help="and so set"
+    )
+    parser.add_argument("--directly", action="store_true", help="only what the box itself made")
+    _wanted_options(parser)
+
+
+def _wanted_options(parser: Any) -> None:
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--kind", choices=("dataset", "task", "all"), default="dataset")
+    kinds.add_argument("--tasks", action="store_true", help="list the tasks in between, too")
+    parser.add_argument(
+        "--name", dest="only", metavar="NAME", help="only what is called so; * stands for any"
+    )
+    parser.add_argument("--count", action="store_true", help="only say how many")
+    json_option(parser)
+
+
+def _value(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like margin=1000")
+    return name, value
+
+
+def _add_runs(commands: Any) -> None:
+    parser = _asking(commands, "runs", "list what was run, newest first")
+    parser.add_argument("--search", default="", metavar="TEXT", help="only runs that mention it")
+    parser.add_argument("--limit", type=count_of, default=20, metavar="N")
+    json_option(parser)
+    parser = _asking(commands, "compare", "say what is different between two runs")
+    parser.add_argument("first", metavar="RUN", help="as whence runs names it, or how that begins")
+    parser.add_argument("second", metavar="RUN")
+    json_option(parser)
+
+
+def _add_files(commands: Any) -> None:
+    parser = _asking(commands, "import", "add what was run elsewhere to the history")
+    parser.add_argument(
+        "file", metavar="FILE", help="OpenLineage events, PROV-JSON, or CSV with source,target"
+    )
+    json_option(parser)
+    parser = _asking(commands, "export", "write the history for other programs")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument(
+        "--as", dest="form", choices=("openlineage", "prov"), help="else by name: .jsonl or .json"
+    )

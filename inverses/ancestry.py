@@ -1,0 +1,189 @@
+"""Ancestry: what whole datasets were made from and with, and what was made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from inverses.intervals.index import Index
+from inverses.meant import meant
+from pipelines.catalog import edges, nodes, params
+from pipelines.datasets import Key
+from pipelines.history import History
+from pipelines.run_graph import DATASET, TASK, plain
+from pipelines.workspace import Workspace
+
+TOGETHER = 50  # nodes whose relatives are asked for in one query
+Reached = Callable[[int], sa.Select[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A dataset version or a task, as an answer names it."""
+
+    id: int
+    name: str
+    version: str
+    kind: str
+    namespace: str
+    run: str
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.version
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which relatives are of interest: of which kinds, and of which name (`*` stands for any)."""
+
+    kinds: tuple[str, ...] = (DATASET,)
+    name: str = ""
+
+    @property
+    def everything(self) -> bool:
+        return set(self.kinds) == {DATASET, TASK} and not self.name
+
+    @property
+    def condition(self) -> sa.ColumnElement[bool]:
+        kept = nodes.c.kind.in_(self.kinds)
+        if not self.name:
+            return kept
+        escaped = self.name.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+        return kept & nodes.c.name.like(escaped.replace("*", "%"), escape="\\")
+
+
+DATASETS = Wanted()
+
+
+class Ancestry:
+    """Answers from the journal; datasets are named like `tracks` (the newest) or `tracks@v2`."""
+
+    def __init__(self, history: History) -> None:
+        self.history, self.catalog = history, history.catalog
+        self.index = Index(history.catalog.engine)
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> Ancestry:
+        """The ancestry of what a workspace and its catalog hold."""
+        return cls(History.asked_of(workspace))
+
+    def find(self, named: str) -> Relative:
+        """The dataset that a name means, in its newest version unless one is named."""
+        return self._meant(named)[0]
+
+    def ancestors(self, named: str, wanted: Wanted = DATASETS) -> list[Relative]:
+        """All that a dataset was made from."""
+        return self._relatives(self.index.ancestors_of, [self.find(named).id], wanted)
+
+    def descendants(self, named: str, wanted: Wanted = DATASETS) -> list[Relative]:
+        """All that was made from a dataset."""
+        return self._relatives(self.index.descendants_of, [self.find(named).id], wanted)
+
+    def count_ancestors(self, named: str, wanted: Wanted = DATASETS) -> int:
+        """How many there are, without listing them."""
+        return self._count(self.index.ancestors_of, self.index.count_ancestors, named, wanted)
+
+    def count_descendants(self, named: str, wanted: Wanted = DATASETS) -> int:
+        """How many there are, without listing them."""
+        return self._count(self.index.descendants_of, self.index.count_descendants, named, wanted)
+
+    def is_ancestor(self, first: str, last: str) -> bool:
+        """Whether one dataset was used, at whatever remove, to make the other."""
+        with self.catalog.spoken():
+            return self.index.is_ancestor(self.find(first).id, self.find(last).id)
+
+    def affected_by(self, *named: str, wanted: Wanted = DATASETS) -> list[Relative]:
+        """All that was made from some datasets, from every version of those named without one."""
+        roots = [r.id for name in named for r in self._meant(name)]
+        return self._relatives(self.index.descendants_of, roots, wanted)
+
+    def made_with(
+        self,
+        box: str,
+        given: Mapping[str, Any] | None = None,
+        wanted: Wanted = DATASETS,
+        directly: bool = False,
+    ) -> list[Relative]:
+        """All in whose making a box took part, in one version (`box@2`) or any, so parametrised."""
+        tasks = self._tasks(box, given or {})
+        reached = _outputs_of if directly else self.index.descendants_of
+        return self._relatives(reached, tasks, wanted)
+
+    def marks(self, node: int) -> list[tuple[str, str, str]]:
+        """The datasets behind a node, each with the run that made it, or with what it held."""
+        with self.catalog.spoken():
+            self.index.catch_up()
+        kept = _kept(self.index.ancestors_of, [node], DATASETS).subquery()
+        mark = sa.case((kept.c.run != "", kept.c.run), else_=kept.c.fingerprint)
+        with self.catalog.reading() as connection:
+            rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
+            return [(name, version, str(told)) for name, version, told in rows]
+
+    def near(self, node: int) -> tuple[list[Relative], list[Relative]]:
+        """What a node was made from directly, and what was directly made of it."""
+        used = sa.select(edges.c.source).where(edges.c.target == node)
+        every = Wanted((DATASET, TASK))
+        return (
+            self._relatives(lambda _: used, [node], every),
+            self._relatives(_outputs_of, [node], every),
+        )
+
+    def _meant(self, named: str, kind: str = DATASET) -> list[Relative]:
+        with self.catalog.reading() as connection:
+            return [_relative(r) for r in meant(connection, named, self.history.namespace, kind)]
+
+    def _tasks(self, box: str, given: Mapping[str, Any]) -> list[int]:
+        """The tasks of a box whose parameters have these values."""
+        found = [r.id for r in self._meant(box, TASK)]
+        with self.catalog.reading() as connection:
+            for name, value in given.items():
+                same = (params.c.name == name) & (params.c.value == plain(value))
+                fitting = set(connection.scalars(sa.select(params.c.node).where(same)))
+                found = [task for task in found if task in fitting]
+        return found
+
+    def _relatives(self, reached: Reached, roots: Sequence[int], wanted: Wanted) -> list[Relative]:
+        found: dict[int, Relative] = {}
+        with self.catalog.spoken():
+            self.index.catch_up()
+        with self.catalog.reading() as connection:
+            for some in _batches(roots):
+                rows = connection.execute(_kept(reached, some, wanted))
+                found |= {row.id: _relative(row) for row in rows}
+        return [found[number] for number in sorted(found)]
+
+    def _count(
+        self, reached: Reached, counted: Callable[[int], int], named: str, wanted: Wanted
+    ) -> int:
+        root = self.find(named).id
+        with self.catalog.spoken():
+            if wanted.everything:
+                return counted(root)
+            self.index.catch_up()
+        with self.catalog.reading() as connection:
+            kept = _kept(reached, [root], wanted).subquery()
+            return int(connection.scalar(sa.select(sa.func.count()).select_from(kept)) or 0)
+
+
+def _kept(reached: Reached, roots: Sequence[int], wanted: Wanted) -> sa.Select[Any]:
+    """The rows of wanted nodes that are reached from some others."""
+    each = [reached(root) for root in roots]
+    ids = each[0] if len(each) == 1 else sa.union(*each).subquery().select()
+    return sa.select(nodes).where(nodes.c.id.in_(ids) & wanted.condition)
+
+
+def _outputs_of(node: int) -> sa.Select[Any]:
+    return sa.select(edges.c.target).where(edges.c.source == node)
+
+
+def _relative(row: Any) -> Relative:
+    return Relative(row.id, row.name, row.version, row.kind, row.namespace, row.run)
+
+
+def _batches(roots: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(roots), TOGETHER):
+        yield roots[first : first + TOGETHER]

@@ -1,0 +1,1 @@
+"""Ancestors among whole datasets, by intervals: one range query over the graph of all runs."""

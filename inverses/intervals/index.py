@@ -1,0 +1,168 @@
+"""The index: who came before whom, among all that any run ever made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, bindparam, func, select
+
+from inverses.intervals.blocks import unpacked
+from inverses.intervals.encode import encode
+from inverses.intervals.queries import Nodes, Queries
+from inverses.intervals.store import Edge, Store, explained, tidy
+from inverses.intervals.tables import NUMBER, nodes, pending, prepare
+from pipelines.errors import Refused
+
+NODE = bindparam("node", type_=NUMBER)
+
+MANY = 10_000
+"""After as many new rows the database is asked to tidy up."""
+
+MOST_LATE = 1_000
+"""Of more new edges between old nodes than that, none is asked whether it changes anything."""
+
+
+class Index:
+    """Ancestors and descendants of any node of a catalog, by range queries.
+
+    The catalog's tables are `nodes(id)` and `edges(source, target)`, an edge leading from what
+    was used to what was made. Every question first encodes what has come since the last one.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        prepare(engine)
+        self.engine = engine
+        self._queries = Queries(engine.dialect.name)
+        self._ancestors = self._queries.packed_ancestors(NODE)
+        self._descendants = self._queries.packed_descendants(NODE)
+        self._above = self._queries.count_ancestors(NODE)
+        self._below = self._queries.count_descendants(NODE)
+
+    def ancestors(self, node: int) -> list[int]:
+        """All that a node was made from, in order of number."""
+        with self._asking(node) as connection:
+            return unpacked(connection.execute(self._ancestors, {"node": node}))
+
+    def descendants(self, node: int) -> list[int]:
+        """All that was made from a node, in order of number."""
+        with self._asking(node) as connection:
+            return unpacked(connection.execute(self._descendants, {"node": node}))
+
+    def ancestors_of(self, *nodes: int) -> Nodes:
+        """The ancestors as a query, to be joined, filtered or counted without listing them."""
+        with self._asking(*nodes):
+            return self._queries.ancestors(nodes)
+
+    def descendants_of(self, *nodes: int) -> Nodes:
+        """The descendants as a query, to be joined, filtered or counted without listing them."""
+        with self._asking(*nodes):
+            return self._queries.descendants(nodes)
+
+    def is_ancestor(self, above: int, below: int) -> bool:
+        """Whether the first node is an ancestor of the second."""
+        with self._asking(above, below) as connection:
+            return bool(connection.scalar(self._queries.is_ancestor(above, below)))
+
+    def count_ancestors(self, node: int) -> int:
+        """How many ancestors a node has, without listing them."""
+        with self._asking(node) as connection:
+            return connection.scalar(self._above, {"node": node}) or 0
+
+    def count_descendants(self, node: int) -> int:
+        """How many descendants a node has, without listing them."""
+        with self._asking(node) as connection:
+            return connection.scalar(self._below, {"node": node}) or 0
+
+    def explain(self) -> dict[str, Any]:
+        """How everything is encoded: rows by way, and for the largest parts why it was that way."""
+        with self._asking() as connection:
+            return explained(connection)
+
+    def catch_up(self, connection: Connection | None = None) -> None:
+        """Encode what is not encoded yet; labels that exist stay, unless an old node has changed.
+
+        Given a connection it is done in that one's transaction, so that edges and their labels
+        are there together or not at all; else in one of its own. One process does it at a time.
+        """
+        with self._writing(connection) as store:
+            store.wait()
+            _append(store, store.taken())
+
+    def rebuild(self, connection: Connection | None = None) -> None:
+        """Encode everything anew."""
+        with self._writing(connection) as store:
+            store.wait()
+            store.taken()
+            _rebuild(store)
+
+    @contextmanager
+    def _asking(self, *asked: int) -> Iterator[Connection]:
+        """A connection for a question, once everything is encoded and the nodes are known."""
+        with self.engine.connect() as connection:
+            if not _is_behind(connection, asked):
+                yield connection
+                return
+        self.catch_up()
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self, connection: Connection | None) -> Iterator[Store]:
+        if connection is not None:
+            yield Store(connection)
+        else:
+            with self.engine.begin() as own:
+                yield (store := Store(own))
+            if store.written > MANY:
+                tidy(self.engine)
+
+
+def _is_behind(connection: Connection, asked: tuple[int, ...]) -> bool:
+    """Whether there is something to encode; nodes that are not there are refused."""
+    waiting = select(pending.c.source).exists()
+    known = select(func.count()).where(nodes.c.id.in_(set(asked))).scalar_subquery()
+    behind, found = connection.execute(select(waiting, known)).one()
+    if found < len(set(asked)):
+        there = set(connection.scalars(select(nodes.c.id).where(nodes.c.id.in_(set(asked)))))
+        raise Refused(f"no node {min(set(asked) - there)} in this catalog")
+    return bool(behind)
+
+
+def _append(store: Store, added: list[Edge]) -> None:
+    """Encode new edges: those into new nodes as they are, others by encoding everything anew."""
+    if not added:
+        return
+    old = store.placed({node for edge in added for node in edge})
+    late = [edge for edge in added if edge[1] in old]
+    if late and not _known(store, late, old):
+        _rebuild(store)
+        return
+    parents = _parents(edge for edge in added if edge[1] not in old)
+    new = {node: above for node, above in parents.items() if node not in old}
+    if new:
+        place, part = store.free()
+        store.add(encode(new, place, part, store.past))
+
+
+def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
+    """Whether edges into old nodes only join what is joined already."""
+    return len(late) <= MOST_LATE and all(
+        source in old and store.implies((source, target)) for source, target in late
+    )
+
+
+def _rebuild(store: Store) -> None:
+    labels = encode(_parents(store.edges()))
+    store.clear()
+    store.add(labels)
+
+
+def _parents(every: Iterable[Edge]) -> dict[int, list[int]]:
+    """The parents of each node that an edge leads from or to."""
+    found: dict[int, list[int]] = {}
+    for source, target in every:
+        found.setdefault(source, [])
+        found.setdefault(target, []).append(source)
+    return found

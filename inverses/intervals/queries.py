@@ -1,0 +1,159 @@
+"""Range queries over the labels: ancestors and descendants as SQL, none of it recursive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    CompoundSelect,
+    Integer,
+    LargeBinary,
+    Select,
+    and_,
+    cast,
+    func,
+    null,
+    or_,
+    select,
+    union,
+    union_all,
+)
+
+from inverses.intervals.blocks import BLOCK
+from inverses.intervals.tables import POSTGRESQL, blocks, nested, places, spans
+
+Asked = int | ColumnElement[int]
+Nodes = Select[tuple[int]]
+Packed = CompoundSelect[tuple[int, int | None, bytes | None]]
+Span = tuple[ColumnElement[int], ColumnElement[int]]
+
+MAKERS: Span = (spans.c.maker_from, spans.c.maker_to)
+MADE: Span = (spans.c.made_from, spans.c.made_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The questions in the words of one database.
+
+    A node's ancestors are the makers in all spans over its own place among the made, and those
+    whose interval encloses one of its own; none is found twice. Descendants are the reverse.
+    """
+
+    dialect: str
+
+    def ancestors(self, nodes: tuple[int, ...]) -> Nodes:
+        """The ancestors of a node; of several, each once."""
+        return _each(nodes, self._ancestors)
+
+    def descendants(self, nodes: tuple[int, ...]) -> Nodes:
+        """The descendants of a node; of several, each once."""
+        return _each(nodes, self._descendants)
+
+    def _ancestors(self, node: Asked) -> Nodes:
+        across = select(places.c.node).where(self.over_made(node), places.c.maker.between(*MAKERS))
+        return _both(across, _inside(node, enclosing=True))
+
+    def _descendants(self, node: Asked) -> Nodes:
+        across = select(places.c.node).where(self.over_maker(node), places.c.made.between(*MADE))
+        return _both(across, _inside(node, enclosing=False))
+
+    def packed_ancestors(self, node: Asked) -> Packed:
+        """The same nodes as ranges, blocks to look them up in, and those inside the node's part."""
+        over = self.over_made(node)
+        return _packed(over, MAKERS, blocks.c.makers, _inside(node, enclosing=True))
+
+    def packed_descendants(self, node: Asked) -> Packed:
+        """The same nodes as ranges, blocks to look them up in, and those inside the node's part."""
+        over = self.over_maker(node)
+        return _packed(over, MADE, blocks.c.made, _inside(node, enclosing=False))
+
+    def is_ancestor(self, above: Asked, below: Asked) -> Select[tuple[bool]]:
+        """Whether the first is an ancestor of the second."""
+        across = select(spans.c.maker_from).where(
+            _held(MAKERS, _place(places.c.maker, above)), self.over_made(below)
+        )
+        inside = _inside(below, enclosing=True).where(_OTHER.c.node == above)
+        return select(or_(across.exists(), inside.exists()))
+
+    def count_ancestors(self, node: Asked) -> Select[tuple[int]]:
+        """How many ancestors a node has; it never has more, so this was counted once."""
+        return select(func.coalesce(_place(places.c.ancestors, node), 0))
+
+    def count_descendants(self, node: Asked) -> Select[tuple[int]]:
+        """How many descendants a node has: the lengths of the spans, and those inside its part."""
+        width = func.coalesce(func.sum(spans.c.made_to - spans.c.made_from + 1), 0)
+        across = select(width).where(self.over_maker(node))
+        inside = select(func.count()).select_from(_inside(node, enclosing=False).subquery())
+        return select(cast(across.scalar_subquery() + inside.scalar_subquery(), Integer))
+
+    def over_made(self, node: Asked) -> ColumnElement[bool]:
+        """Whether a span's makers are above a node, put so that the database's index answers it."""
+        held = _held(MADE, _place(places.c.made, node))
+        if self.dialect == POSTGRESQL:
+            return and_(spans.c.part == _place(places.c.part, node), held)
+        return held
+
+    def over_maker(self, node: Asked) -> ColumnElement[bool]:
+        """Whether what a span has made is below a node, put so that an index answers it."""
+        place = _place(places.c.maker, node)
+        if self.dialect == POSTGRESQL:
+            return func.int4range(*MAKERS, "[]").bool_op("@>")(place)
+        return _held(MAKERS, place)
+
+
+def _held(span: Span, place: ColumnElement[int]) -> ColumnElement[bool]:
+    return and_(span[0] <= place, span[1] >= place)
+
+
+_ITSELF, _OTHER = nested.alias("itself"), nested.alias("other")
+
+
+def _place(of: Column[int], node: Asked) -> ColumnElement[int]:
+    here = places.alias("here")
+    return select(here.c[of.name]).where(here.c.node == node).scalar_subquery()
+
+
+def _inside(node: Asked, enclosing: bool) -> Nodes:
+    """Those of a node's own part whose interval encloses one of its own, or is enclosed by it."""
+    outer, inner = (_OTHER, _ITSELF) if enclosing else (_ITSELF, _OTHER)
+    return (
+        select(_OTHER.c.node)
+        .distinct()
+        .where(
+            _ITSELF.c.node == node,
+            _OTHER.c.part == _ITSELF.c.part,
+            outer.c.left < inner.c.left,
+            outer.c.right > inner.c.right,
+        )
+    )
+
+
+def _both(across: Nodes, inside: Nodes) -> Nodes:
+    found = union_all(across, inside).subquery("lineage")
+    return select(found.c.node)
+
+
+def _packed(
+    over: ColumnElement[bool], span: Span, block: ColumnElement[bytes], inside: Nodes
+) -> Packed:
+    """Rows (first, last, nothing) of ranges, (first, nothing, nodes) of blocks, and (node)."""
+    low, high = span
+    held = blocks.alias("held")
+    touched = select(held.c.first).where(over, held.c.first.between(low - BLOCK + 1, high))
+    none, nothing = null().cast(Integer), null().cast(LargeBinary)
+    within = inside.subquery()
+    return union_all(
+        select(low, high, nothing).where(over),
+        select(blocks.c.first, none, block).where(blocks.c.first.in_(touched)),
+        select(within.c.node, none, nothing),
+    )
+
+
+def _each(nodes: tuple[int, ...], of: Callable[[Asked], Nodes]) -> Nodes:
+    if len(nodes) == 1:
+        return of(nodes[0])
+    found = union(*(of(node) for node in nodes)).subquery("lineage")
+    return select(found.c.node)

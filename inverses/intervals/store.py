@@ -1,0 +1,161 @@
+"""Labels as rows: written and read back within one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Select, Table, and_, delete, func, select
+
+from inverses.intervals.blocks import packed
+from inverses.intervals.encode import Labels
+from inverses.intervals.queries import Queries
+from inverses.intervals.ranges import NONE, Ranges, ranges, united
+from inverses.intervals.tables import (
+    POSTGRESQL,
+    blocks,
+    edges,
+    nested,
+    parts,
+    pending,
+    places,
+    spans,
+    state,
+)
+
+AT_ONCE = 500
+"""A question about many nodes is asked for so many at a time."""
+
+Edge = tuple[int, int]
+
+
+class Store:
+    """The labels in a database, for as long as a transaction lasts."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.queries = Queries(connection.dialect.name)
+        self.written = 0
+
+    def wait(self) -> None:
+        """Be the only one who writes labels, until the transaction ends."""
+        self.connection.execute(state.update().values(turn=state.c.turn + 1))
+
+    def taken(self) -> list[Edge]:
+        """The edges that are not encoded yet, which from now on are held to be."""
+        noted = delete(pending).returning(pending.c.source, pending.c.target)
+        return [(source, target) for source, target in self.connection.execute(noted)]
+
+    def edges(self) -> list[Edge]:
+        """All edges of the graph."""
+        every = select(edges.c.source, edges.c.target)
+        return [(source, target) for source, target in self.connection.execute(every)]
+
+    def free(self) -> tuple[int, int]:
+        """The first place and the first part that are not taken."""
+        place = select(func.coalesce(func.max(places.c.maker), -1) + 1).scalar_subquery()
+        part = select(func.coalesce(func.max(parts.c.number), -1) + 1).scalar_subquery()
+        first = self.connection.execute(select(place, part)).one()
+        return first[0], first[1]
+
+    def placed(self, nodes: Iterable[int]) -> set[int]:
+        """Those of the nodes that have labels."""
+        found = select(places.c.node)
+        return {node for row in self._about(found, places.c.node, nodes) for node in row}
+
+    def implies(self, edge: Edge) -> bool:
+        """Whether an edge joins what is joined already."""
+        return bool(self.connection.scalar(self.queries.is_ancestor(*edge)))
+
+    def past(self, nodes: Iterable[int]) -> dict[int, Ranges]:
+        """The places of each node and of all its ancestors."""
+        asked = list(nodes)
+        found: dict[int, list[tuple[int, int]]] = {node: [] for node in asked}
+        for query, of in (_itself(), _across(), _inside()):
+            for node, first, last in self._about(query, of, asked):
+                found[node].append((first, last))
+        return {node: united([NONE, ranges(each)]) for node, each in found.items()}
+
+    def _about(self, query: Select[Any], of: Any, nodes: Iterable[int]) -> Iterator[Sequence[Any]]:
+        asked = list(nodes)
+        for first in range(0, len(asked), AT_ONCE):
+            yield from self.connection.execute(query.where(of.in_(asked[first : first + AT_ONCE])))
+
+    def clear(self) -> None:
+        """Forget all labels."""
+        for each in (places, blocks, nested, spans, parts):
+            self.connection.execute(delete(each))
+
+    def add(self, labels: Labels) -> None:
+        """Store labels beside those that are there."""
+        self._fill(places, [each.row() for each in labels.places])
+        self._fill(blocks, list(packed(labels.places)) if labels.places else [])
+        self._fill(nested, labels.nested)
+        part = {each.made: each.part for each in labels.places}
+        self._fill(spans, [(part[span[2]], *span) for span in labels.spans])
+        self._fill(parts, [astuple(each) for each in labels.parts])
+
+    def _fill(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        self.written += len(rows)
+        columns = ", ".join(f'"{column.name}"' for column in table.columns)
+        if self.connection.dialect.name == POSTGRESQL:
+            cursor: Any = self.connection.connection.cursor()
+            with cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            marks = ", ".join("?" * len(table.columns))
+            filling = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
+            self.connection.exec_driver_sql(filling, list(rows))
+
+
+def _itself() -> tuple[Select[Any], Any]:
+    return select(places.c.node, places.c.maker, places.c.maker), places.c.node
+
+
+def _across() -> tuple[Select[Any], Any]:
+    above = select(places.c.node, spans.c.maker_from, spans.c.maker_to).where(
+        spans.c.part == places.c.part,
+        spans.c.made_from <= places.c.made,
+        spans.c.made_to >= places.c.made,
+    )
+    return above, places.c.node
+
+
+def _inside() -> tuple[Select[Any], Any]:
+    itself, other = nested.alias("itself"), nested.alias("other")
+    enclosing = and_(
+        other.c.part == itself.c.part,
+        other.c.left < itself.c.left,
+        other.c.right > itself.c.right,
+        places.c.node == other.c.node,
+    )
+    return select(itself.c.node, places.c.maker, places.c.maker).where(enclosing), itself.c.node
+
+
+def tidy(engine: Engine) -> None:
+    """Let PostgreSQL clear away rows that are gone, and look at what is there to plan well."""
+    if engine.dialect.name == POSTGRESQL:
+        names = ", ".join(each.name for each in (pending, places, blocks, nested, spans))
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
+
+
+def explained(connection: Connection) -> dict[str, Any]:
+    """What parts there are, by the way they are encoded, and the largest of them."""
+    totals = (func.count(), func.sum(parts.c.nodes), func.sum(parts.c.rows))
+    by_way = connection.execute(select(parts.c.way, *totals).group_by(parts.c.way))
+    ways = {w: {"parts": p, "nodes": int(n), "rows": int(r)} for w, p, n, r in by_way}
+    across = connection.scalar(select(func.coalesce(func.sum(parts.c.across), 0)))
+    size = parts.c.rows + parts.c.across
+    largest = connection.execute(select(parts).order_by(size.desc(), parts.c.number).limit(5))
+    return {
+        "nodes": sum(way["nodes"] for way in ways.values()),
+        "rows": sum(way["rows"] for way in ways.values()) + int(across or 0),
+        "across": int(across or 0),
+        "ways": ways,
+        "largest": [dict(row._mapping) for row in largest],
+    }

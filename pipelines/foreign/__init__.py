@@ -1,0 +1,1 @@
+"""Run graphs of other programs, read and written as files."""

@@ -1,0 +1,60 @@
+"""Moments: times of any calendar between limits, and halfway between others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.errors import Refused
+
+MOMENT = re.compile(
+    r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T[0-9]{2}(:[0-9]{2}(:[0-9]{2})?)?)?)?)?", re.ASCII
+)
+FORM = "a time is written like 2000-01-14, 2000-01 or 2000-01-14T06"
+
+
+def between(times: NDArray[Any], first: str, last: str, box: str) -> NDArray[np.int64]:
+    """The positions of times from one to another, of which the last counts whole.
+
+    >>> days = np.arange("2000-01-30", "2000-02-03", dtype="datetime64[D]")
+    >>> between(days, "2000-01-31", "2000-02", "subset").tolist()
+    [1, 2, 3]
+    """
+    kept = np.ones(len(times), bool)
+    for limit, sign in ((first, 1), (last, -1)):
+        if limit:
+            kept &= sign * _compared(times, checked_moment(limit, box)) >= 0
+    return np.flatnonzero(kept)
+
+
+def checked_moment(text: str, box: str) -> str:
+    """A time as it is written; refused if it is none."""
+    written = text.strip().replace(" ", "T")
+    if not MOMENT.fullmatch(written):
+        raise Refused(f'box "{box}": {text!r:.40} is no time; {FORM}')
+    return written
+
+
+def _compared(times: NDArray[Any], limit: str) -> NDArray[np.int64]:
+    """-1, 0 or 1 for times before, within or after what a limit names: a moment, day or month."""
+    if times.dtype.kind == "M":
+        named, cut = _date(limit), times.astype(_date(limit).dtype)
+        return (cut > named).astype(np.int64) - (cut < named)
+    # Dates of other calendars, of which numpy knows nothing, are in order as texts.
+    texts = np.array([t.isoformat()[: len(limit)] for t in times])
+    return (texts > limit).astype(np.int64) - (texts < limit)
+
+
+def _date(limit: str) -> np.datetime64:
+    try:
+        return np.datetime64(limit)
+    except ValueError:
+        raise Refused(f"there is no {limit} in the calendar; {FORM}") from None
+
+
+def middle(first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
+    """Halfway between each two numbers or times."""
+    return np.asarray(first + (last - first) / 2)

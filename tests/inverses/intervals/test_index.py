@@ -1,0 +1,262 @@
+"""The index answers what a search through the graph answers, on both databases, while it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import networkx as nx
+import pytest
+from sqlalchemy import Engine, create_engine, func, select, text
+
+from inverses.intervals.index import Index
+from inverses.intervals.tables import edges, nodes, places, spans
+from pipelines.errors import Refused
+from tests.graphs import KINDS, Graph, drawn, shuffled
+from tests.inverses.intervals.catalog import Catalog
+from tests.workflows import history
+
+
+def assert_answers(index: Index, picture: nx.DiGraph[int], asked: list[int]) -> None:
+    """Lists, counts, queries and pairs are those of networkx."""
+    for node in asked:
+        above, below = nx.ancestors(picture, node), nx.descendants(picture, node)
+        assert index.ancestors(node) == sorted(above)
+        assert index.descendants(node) == sorted(below)
+        assert index.count_ancestors(node) == len(above)
+        assert index.count_descendants(node) == len(below)
+        other = min(picture)
+        assert index.is_ancestor(other, node) == (other in above)
+        assert index.is_ancestor(node, other) == (other in below)
+
+
+def pieces(rng: Random, graph: Graph) -> Iterator[Graph]:
+    """The graph a few nodes at a time, none before those it was made from."""
+    order = list(nx.topological_sort(drawn(graph)))
+    while order:
+        some, order = order[: (n := rng.randint(1, 40))], order[n:]
+        yield {n: graph[n] for n in some}
+
+
+def grow_and_ask(catalog: Catalog, rng: Random, graph: Graph) -> None:
+    """Nodes come and questions are asked in turn; now and then an edge comes late."""
+    index = Index(catalog.engine)
+    known: Graph = {}
+    for piece in pieces(rng, graph):
+        catalog.add(piece)
+        known |= piece
+        if rng.random() < 0.7:
+            picture = drawn(known)
+            assert_answers(index, picture, rng.sample(list(known), min(3, len(known))))
+        if rng.random() < 0.2 and (late := _late(rng, known)):
+            catalog.join(late)
+            known[late[1]] = [*known[late[1]], late[0]]
+    assert_answers(index, drawn(known), rng.sample(list(known), min(6, len(known))))
+
+
+def _late(rng: Random, known: Graph) -> tuple[int, int] | None:
+    """An edge that is not there and closes no circle."""
+    start, end = rng.choice(list(known)), rng.choice(list(known))
+    picture = drawn(known)
+    free = start != end and start not in known[end] and not nx.has_path(picture, end, start)
+    return (start, end) if free else None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_right_while_the_graph_grows(kind: str, catalog: Catalog) -> None:
+    rng = Random(1)
+    grow_and_ask(catalog, rng, shuffled(rng, KINDS[kind](rng, rng.randint(30, 100))))
+
+
+def _third(graph: Graph, piece: int) -> list[int]:
+    cuts = [len(graph) * n // 3 for n in range(4)]
+    return sorted(graph)[cuts[piece] : cuts[piece + 1]]
+
+
+def check_many_graphs(catalog: Catalog, seed: int, times: int) -> None:
+    """Graphs come twenty at a time into one catalog, each in three pieces, and stay apart."""
+    rng, base = Random(seed), 0
+    index = Index(catalog.engine)
+    for turn in range(0, times, 20):
+        batch = []
+        for kind in (list(KINDS)[(turn + n) % len(KINDS)] for n in range(20)):
+            plain = KINDS[kind](rng, rng.randint(5, 100))
+            batch.append({n + base: [p + base for p in above] for n, above in plain.items()})
+            base += len(plain)
+        for piece in range(3):
+            catalog.add({n: g[n] for g in batch for n in _third(g, piece)})
+            index.catch_up()
+        for graph in batch:
+            assert_answers(index, drawn(graph), rng.sample(list(graph), 2))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("seed", range(10))
+def test_answers_are_right_on_ten_thousand_graphs(seed: int, catalog: Catalog) -> None:
+    check_many_graphs(catalog, seed, 1000)
+
+
+def test_many_graphs_in_one_catalog_stay_apart(catalog: Catalog) -> None:
+    check_many_graphs(catalog, seed=99, times=20)
+
+
+def test_an_append_leaves_every_label_as_it_is(catalog: Catalog) -> None:
+    graph = history(Random(2), 6, 60)
+    index = Index(catalog.engine)
+    catalog.add({n: above for n, above in graph.items() if n < 300})
+    index.catch_up()
+    before = _labels(catalog.engine)
+    catalog.add({n: above for n, above in graph.items() if n >= 300})
+    index.catch_up()
+    after = _labels(catalog.engine)
+    assert before < after
+    assert_answers(index, drawn(graph), [0, 50, 299, 300, 359])
+
+
+def _labels(engine: Engine) -> set[tuple[int, ...]]:
+    with engine.connect() as connection:
+        rows = [*connection.execute(select(places)), *connection.execute(select(spans))]
+    return {tuple(row) for row in rows}
+
+
+def test_a_late_edge_that_says_nothing_new_leaves_labels_as_they_are(catalog: Catalog) -> None:
+    index = Index(catalog.engine)
+    catalog.add({1: [], 2: [1], 3: [2]})
+    index.catch_up()
+    before = _labels(catalog.engine)
+    catalog.join((1, 3))
+    assert index.ancestors(3) == [1, 2]
+    assert _labels(catalog.engine) == before
+
+
+def test_what_was_there_before_the_index_is_in_it(catalog: Catalog) -> None:
+    catalog.add({1: [], 2: [1], 3: [2]})
+    assert Index(catalog.engine).ancestors(3) == [1, 2]
+    assert Index(catalog.engine).descendants(1) == [2, 3]
+
+
+def test_a_node_without_an_arrow_has_nobody(catalog: Catalog) -> None:
+    catalog.add({7: []})
+    index = Index(catalog.engine)
+    assert (index.ancestors(7), index.descendants(7)) == ([], [])
+    assert (index.count_ancestors(7), index.count_descendants(7)) == (0, 0)
+    assert not index.is_ancestor(7, 7)
+    catalog.add({8: [7]})
+    assert index.descendants(7) == [8]
+
+
+def test_a_query_is_joined_and_filtered_in_the_database(catalog: Catalog) -> None:
+    graph = history(Random(3), 3, 50)
+    catalog.add(graph)
+    index = Index(catalog.engine)
+    above = index.ancestors_of(149)
+    query = select(func.count()).select_from(nodes).where(nodes.c.id.in_(above), nodes.c.id < 80)
+    with catalog.engine.connect() as connection:
+        found = connection.scalar(query)
+    assert found == len([n for n in nx.ancestors(drawn(graph), 149) if n < 80])
+
+
+def test_a_query_about_several_nodes_names_each_once(catalog: Catalog) -> None:
+    catalog.add({1: [], 2: [1], 3: [1], 4: [2], 5: [3]})
+    index = Index(catalog.engine)
+    with catalog.engine.connect() as connection:
+        assert sorted(connection.scalars(index.ancestors_of(4, 5))) == [1, 2, 3]
+        assert sorted(connection.scalars(index.descendants_of(1, 2))) == [2, 3, 4, 5]
+
+
+def test_a_circle_is_refused_and_changes_nothing(catalog: Catalog) -> None:
+    catalog.add({1: [], 2: [1], 3: [2]})
+    index = Index(catalog.engine)
+    index.catch_up()
+    before = _labels(catalog.engine)
+    with pytest.raises(Refused, match="circle"), catalog.engine.begin() as connection:
+        catalog.put(connection, [4], [(3, 4), (4, 2)])
+        index.catch_up(connection)
+    assert _labels(catalog.engine) == before
+    assert index.ancestors(3) == [1, 2]
+    catalog.join((3, 1))
+    with pytest.raises(Refused, match=r"circle: .*; nothing is made of itself"):
+        index.ancestors(3)
+    assert _labels(catalog.engine) == before
+
+
+def test_a_node_made_of_itself_is_refused(catalog: Catalog) -> None:
+    catalog.add({1: [1]})
+    with pytest.raises(Refused, match="circle: 1 -> 1"):
+        Index(catalog.engine).catch_up()
+
+
+def test_a_node_that_is_not_there_is_refused(catalog: Catalog) -> None:
+    catalog.add({1: [], 2: [1]})
+    index = Index(catalog.engine)
+    for ask in (index.ancestors, index.descendants, index.count_ancestors, index.ancestors_of):
+        with pytest.raises(Refused, match="no node 5 in this catalog"):
+            ask(5)
+    with pytest.raises(Refused, match="no node 5"):
+        index.is_ancestor(1, 5)
+
+
+def test_a_database_without_edges_is_refused() -> None:
+    with pytest.raises(Refused, match="no table of edges"):
+        Index(create_engine("sqlite://"))
+
+
+def test_an_index_of_another_format_is_refused(catalog: Catalog) -> None:
+    Index(catalog.engine)
+    with catalog.engine.begin() as connection:
+        connection.execute(text("UPDATE lineage_state SET format = 7"))
+    with pytest.raises(Refused, match="has format 7, this Whence knows format 1"):
+        Index(catalog.engine)
+
+
+def test_a_rebuild_packs_labels_and_changes_no_answer(catalog: Catalog) -> None:
+    index = Index(catalog.engine)
+    index.rebuild()
+    graph = history(Random(7), 20, 20)
+    for run in range(20):
+        catalog.add({n: graph[n] for n in range(20 * run, 20 * run + 20)})
+        index.catch_up()
+    before = index.explain()
+    index.rebuild()
+    after = index.explain()
+    assert after["rows"] < before["rows"]
+    assert after["nodes"] == before["nodes"]
+    assert_answers(index, drawn(graph), [0, 5, 137, 290, 399])
+
+
+def test_edges_and_labels_are_there_together_or_not_at_all(catalog: Catalog) -> None:
+    index = Index(catalog.engine)
+    with pytest.raises(ZeroDivisionError), catalog.engine.begin() as connection:
+        catalog.put(connection, [1, 2], [(1, 2)])
+        index.catch_up(connection)
+        raise ZeroDivisionError
+    with catalog.engine.connect() as connection:
+        assert connection.scalar(select(func.count()).select_from(edges)) == 0
+    assert _labels(catalog.engine) == set()
+
+
+def test_the_index_explains_how_it_encoded_what(catalog: Catalog) -> None:
+    catalog.add(history(Random(4), 3))
+    said = Index(catalog.engine).explain()
+    assert said["nodes"] == 300
+    assert said["rows"] == sum(way["rows"] for way in said["ways"].values()) + said["across"]
+    assert all(part["why"] for part in said["largest"])
+
+
+def test_the_range_query_is_served_by_an_index(catalog: Catalog) -> None:
+    graph = history(Random(5), 30)
+    catalog.add(graph)
+    index = Index(catalog.engine)
+    assert_answers(index, drawn(graph), [0, 99, 1234, 2999])
+    query = str(
+        index.ancestors_of(2999).compile(catalog.engine, compile_kwargs={"literal_binds": True})
+    )
+    plan = "EXPLAIN QUERY PLAN " if catalog.engine.dialect.name == "sqlite" else "EXPLAIN "
+    with catalog.engine.connect() as connection:
+        if plan == "EXPLAIN ":
+            connection.execute(text("SET enable_seqscan = off"))
+        steps = "\n".join(str(tuple(row)) for row in connection.execute(text(plan + query)))
+    assert "VIRTUAL TABLE INDEX" in steps or "lineage_spans_made" in steps
+    assert "lineage_makers" in steps
+    assert "RECURSIVE" not in steps.upper()

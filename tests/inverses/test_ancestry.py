@@ -1,0 +1,166 @@
+"""Questions about whole datasets are answered as a walk over the graph would, and in words."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from inverses.ancestry import Ancestry, Wanted
+from pipelines.errors import Refused
+from pipelines.foreign.graph import Graph, add
+from pipelines.history import History
+from pipelines.run_graph import DATASET, TASK, Node
+from pipelines.workspace import Workspace
+from tests.runs import ran
+
+EVERY = Wanted((DATASET, TASK))
+
+
+@pytest.fixture
+def here(tmp_path: Path, catalog_url: str) -> Workspace:
+    return Workspace.create(tmp_path / "w", catalog_url)
+
+
+def drawn(chance: random.Random, size: int) -> nx.DiGraph[str]:
+    """A random graph without circles whose nodes are datasets (d) and tasks (t)."""
+    names = [f"{chance.choice('ddt')}{n}" for n in range(size)]
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(names)
+    for place, name in enumerate(names[1:], 1):
+        for _ in range(chance.randint(0, 3)):
+            graph.add_edge(names[chance.randrange(place)], name)
+    return graph
+
+
+def stored(graph: nx.DiGraph[str]) -> Graph:
+    kinds = {"d": DATASET, "t": TASK}
+    found = Graph()
+    known = {name: found.put(Node(kinds[name[0]], name)) for name in graph}
+    for source, target in graph.edges:
+        found.arrow(known[source], known[target])
+    return found
+
+
+def named(relatives: list[object]) -> list[str]:
+    return sorted(r.name for r in relatives)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
+    chance = random.Random(seed)
+    graph = drawn(chance, 40)
+    history = History.of(here)
+    add(history.catalog, stored(graph))
+    ancestry = Ancestry(history)
+    for name in chance.sample(sorted(n for n in graph if n[0] == "d"), 8):
+        before, after = nx.ancestors(graph, name), nx.descendants(graph, name)
+        assert named(ancestry.ancestors(name, EVERY)) == sorted(before)
+        assert named(ancestry.descendants(name, EVERY)) == sorted(after)
+        assert named(ancestry.ancestors(name)) == sorted(n for n in before if n[0] == "d")
+        assert named(ancestry.descendants(name, Wanted((TASK,)))) == sorted(
+            n for n in after if n[0] == "t"
+        )
+        assert ancestry.count_ancestors(name, EVERY) == len(before)
+        assert ancestry.count_descendants(name) == len([n for n in after if n[0] == "d"])
+        some = Wanted((DATASET, TASK), "*1*")
+        assert named(ancestry.ancestors(name, some)) == sorted(n for n in before if "1" in n)
+        assert ancestry.count_ancestors(name, some) == len([n for n in before if "1" in n])
+        for other in chance.sample(sorted(n for n in graph if n[0] == "d"), 4):
+            assert ancestry.is_ancestor(other, name) == (other in before)
+    pair = chance.sample(sorted(n for n in graph if n[0] == "d"), 2)
+    spoiled = {d for p in pair for d in nx.descendants(graph, p) if d[0] == "d"}
+    assert named(ancestry.affected_by(*pair)) == sorted(spoiled)
+
+
+def test_a_graph_that_grows_is_asked_as_it_is_now(here: Workspace) -> None:
+    ancestry = Ancestry(History.of(here))
+    ran(here, {"a": [], "b": ["a"]})
+    assert named(ancestry.ancestors("b")) == ["a"]
+    ran(here, {"c": ["b"]})
+    assert named(ancestry.ancestors("c")) == ["a", "b"]
+    assert named(ancestry.descendants("a")) == ["b", "c"]
+
+
+def test_a_name_means_the_newest_version_unless_one_is_said(here: Workspace) -> None:
+    for _ in range(2):
+        ran(here, {"a": [], "b": ["a"]})
+    ancestry = Ancestry.of(here)
+    assert [r.key for r in ancestry.ancestors("b")] == [("a", "v2")]
+    assert [r.key for r in ancestry.ancestors("b@v1")] == [("a", "v1")]
+    assert [r.key for r in ancestry.descendants("a")] == [("b", "v2")]
+    assert [r.key for r in ancestry.affected_by("a")] == [("b", "v1"), ("b", "v2")]
+    assert [r.key for r in ancestry.affected_by("a@v1")] == [("b", "v1")]
+
+
+def test_what_was_made_with_a_box_is_found_by_version_and_parameters(here: Workspace) -> None:
+    steps = {"a": [], "b": ["a"], "c": ["b"]}
+    ran(here, steps, params={"b": {"margin": 1000.0, "way": "near"}})
+    ran(here, steps, params={"b": {"margin": 500, "way": "near"}}, versions={"b": "2"})
+    ancestry = Ancestry.of(here)
+
+    def made(box: str, directly: bool = False, **given: object) -> list[tuple[str, str]]:
+        return [r.key for r in ancestry.made_with(box, given, directly=directly)]
+
+    assert made("make_b") == [("b", "v1"), ("c", "v1"), ("b", "v2"), ("c", "v2")]
+    assert made("make_b", directly=True) == [("b", "v1"), ("b", "v2")]
+    assert made("make_b@2") == made("make_b", margin=500) == [("b", "v2"), ("c", "v2")]
+    assert made("make_b", directly=True, margin=1000, way="near") == [("b", "v1")]
+    assert made("make_b", margin=1000, way="far") == made("make_b", nothing=1) == []
+    assert made("make_c", directly=True) == [("c", "v1"), ("c", "v2")]
+
+
+def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:
+    ran(here, {"a": [], "b": ["a"]})
+    found = Ancestry.of(here).ancestors("b", EVERY)
+    assert [(r.name, r.kind) for r in found] == [
+        ("make_a", TASK), ("a", DATASET), ("make_b", TASK),
+    ]  # fmt: skip
+
+
+def test_more_boxes_than_fit_one_query_are_asked_about(here: Workspace) -> None:
+    graph = Graph()
+    for number in range(120):
+        task = graph.put(Node(TASK, "box", run=str(number)))
+        graph.arrow(task, graph.put(Node(DATASET, f"d{number}")))
+    history = History.of(here)
+    add(history.catalog, graph)
+    assert len(Ancestry(history).made_with("box")) == 120
+
+
+def test_one_name_in_several_namespaces_is_asked_back(here: Workspace) -> None:
+    history = History.of(here)
+    graph = Graph()
+    for space in ("lab", "office"):
+        raw = graph.put(Node(DATASET, f"raw-{space}", namespace=space))
+        graph.arrow(raw, graph.put(Node(DATASET, "report", namespace=space)))
+    add(history.catalog, graph)
+    ancestry = Ancestry(history)
+    with pytest.raises(Refused, match=r'"report" may be 2 things; say which: lab/report, office/r'):
+        ancestry.ancestors("report")
+    assert named(ancestry.ancestors("lab/report")) == ["raw-lab"]
+    assert named(ancestry.ancestors("office:report")) == ["raw-office"]
+    ran(here, {"report": []})
+    assert Ancestry.of(here).ancestors("report") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("trakcs", 'no dataset "trakcs" in the history; did you mean "tracks"?'),
+        ("tracks@v9", r'no dataset "tracks@v9" .* did you mean "tracks"\?'),
+        ("", 'no dataset "" in the history'),
+        ("x" * 3000, "no dataset"),
+        ("%", 'no dataset "%"'),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_one_that_is(
+    here: Workspace, said: str, hint: str
+) -> None:
+    ran(here, {"tracks": []})
+    with pytest.raises(Refused, match=hint):
+        Ancestry.of(here).ancestors(said)
+    with pytest.raises(Refused, match="no box"):
+        Ancestry.of(here).made_with("make_nothing")

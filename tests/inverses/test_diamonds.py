@@ -1,0 +1,117 @@
+"""Through a diamond of boxes, kept or not, a trace finds the same cells and reads few."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from inverses.answer import Answer
+from inverses.guarantees import EXACT
+from inverses.proof import prove
+from inverses.trace import trace
+from pipelines import arrays
+from pipelines.datasets import Array, Table
+from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.tables import matching
+from pipelines.workspace import Workspace
+from tests.files import grid
+
+HERE = cast(SparkSession, Here(2))
+SHAPE = (96, 18, 36)
+TEXT = """
+name: diamond
+sources: {{one: {{path: {one}}}, two: {{path: {two}}}}}
+boxes:
+  smooth: {{box: window_mean, inputs: {{field: one}}, keep: {smooth}}}
+  peaks: {{box: window_extreme, inputs: {{field: two}}, keep: {peaks}}}
+  mixed: {{box: combine, inputs: {{field: smooth, other: peaks}},
+          params: {{formula: slp - 2 * other_slp, result: slp}}}}
+  calm: {{box: rolling_mean, inputs: {{field: smooth}}, params: {{window: 3}}, keep: {calm}}}
+  both: {{box: combine, inputs: {{field: mixed, other: calm}},
+         params: {{formula: slp + other_slp, result: slp}}, keep: {both}}}
+  found: {{box: extract_above, inputs: {{field: both}},
+          params: {{variable: slp, threshold: -0.5}}}}
+"""
+ALL = dict.fromkeys(("smooth", "peaks", "calm", "both"), "true")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    home, chance = tmp_path_factory.mktemp("sources"), np.random.default_rng(5)
+    for name in ("one", "two"):
+        stored = grid(chance.normal(0, 1, SHAPE), wind=())
+        chunks = {"slp": {"chunks": (8, 18, 36)}}
+        stored.to_zarr(home / name, encoding=chunks, consolidated=False)
+    return {name: home / name for name in ("one", "two")}
+
+
+@contextmanager
+def reading() -> Iterator[Counter[str]]:
+    """How many cells of files are read, by the name of their array."""
+    read: Counter[str] = Counter()
+    plainly = arrays._values
+
+    def values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> Any:
+        found = plainly(array, variable, ranges)
+        if array.content is None:
+            read[array.name] += found.size
+        return found
+
+    with patch.object(arrays, "_values", values):
+        yield read
+
+
+def ran(sources: dict[str, Path], path: Path, **kept: str) -> Workspace:
+    workspace = Workspace.create(path)
+    run(Pipeline.from_text(TEXT.format(**sources, **{**ALL, **kept})), workspace, HERE)
+    return workspace
+
+
+def asked(workspace: Workspace, number: int) -> str:
+    row = matching(cast(Table, workspace.dataset("found")), None).slice(number, 1).to_pylist()[0]
+    return " and ".join(f"{n} = {row[n]}" for n in ("time_index", "lat_index", "lon_index"))
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    return {
+        name: (sorted(map(str, answer.cells(name).to_pylist())), answer.guarantee(name))
+        for name in ("one", "two", "mixed")
+    }
+
+
+def test_what_is_not_kept_changes_no_answer_and_little_is_read(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    kept = ran(sources, tmp_path / "kept")
+    with reading() as again:
+        few = ran(sources, tmp_path / "few", smooth="false", calm="false", both="false")
+    where = asked(kept, 3)
+    whole = trace(kept, "found", where, spark=HERE)
+    with reading() as read:
+        part = trace(few, "found", where, spark=HERE)
+    assert told(part) == told(whole)
+    assert part.guarantee("one") == EXACT
+    assert part.guarantee("two") == EXACT
+    assert sum(read.values()) * 20 <= sum(again[name] for name in ("one", "two"))
+    assert prove(part, HERE).holds
+    assert prove(whole, HERE).holds
+
+
+def test_the_window_mean_behind_a_datum_is_found_by_both_ways_round(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    workspace = ran(sources, tmp_path / "w", smooth="false", peaks="false")
+    answer = trace(workspace, "found", asked(workspace, 200), spark=HERE)
+    steps = {row["time_index"] for row in answer.cells("one").to_pylist()}
+    assert len(steps) == 3
+    assert all(len(found.links) == 2 for key, found in answer.found.items() if key[0] == "smooth")

@@ -1,0 +1,117 @@
+"""A small pipeline for every box there is, over one field and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xarray as xr
+import yaml
+
+from inverses.registry import Registry
+from pipelines.arrays import coordinate
+from pipelines.boxes.box import Box
+from pipelines.datasets import Location, Pressure, Table
+from pipelines.pipeline import Pipeline
+from pipelines.tables import column, matching
+from pipelines.workspace import Workspace
+
+SHAPE = (48, 37, 72)
+Asked = Callable[[Workspace], str | None]
+
+
+def pipelines_of_every_box(home: Path) -> Iterator[tuple[str, Pipeline, Asked]]:
+    """The name of each box, a pipeline that ends with it, and what to ask of what it made."""
+    field, rows = _field(home / "field.zarr"), _rows(home / "rows.parquet")
+    for name, box in Registry.of().boxes.items():
+        if box.takes:
+            yield name, Pipeline.from_text(_text(box, field, rows)), asked
+
+
+def asked(workspace: Workspace) -> str | None:
+    """One datum in the middle of what was made."""
+    made = workspace.dataset("made")
+    if isinstance(made, Table):
+        return one_row(made)
+    middle = {d: coordinate(made, d)[n // 2] for d, n in made.size.items()}
+    return " and ".join(f"{d} = {_literal(v)}" for d, v in middle.items())
+
+
+def one_row(table: Table) -> str | None:
+    """A predicate for one row in the middle of a table, by its whole numbers and words."""
+    rows = matching(table, None)
+    if not rows.num_rows:
+        return None
+    row: dict[str, Any] = rows.slice(rows.num_rows // 2, 1).to_pylist()[0]
+    told = {n: v for n, v in row.items() if column(rows, n).dtype.kind in "iO" and v == v}
+    some = told or {n: v for n, v in row.items() if isinstance(v, float) and v == v}
+    words = [f"{n} = {v!r}" for n, v in some.items()]
+    return " and ".join(words) or None
+
+
+def _literal(value: object) -> str:
+    return f"'{value}'" if isinstance(value, np.datetime64) else f"{value}"
+
+
+def _text(box: type[Box], field: Path, rows: Path) -> str:
+    """The pipeline, with sources and boxes that it needs and no others."""
+    of_air = any(Pressure in p.needs for p in box.takes)
+    places = any(Location in p.needs for p in box.takes)
+    kinds = {p.kind for p in box.takes if Location not in p.needs}
+    sources: dict[str, object] = {}
+    if "array" in kinds or places:
+        sources["field"] = {"path": str(field)}
+    if "table" in kinds:
+        sources["rows"] = {"path": str(rows), "kind": "table"}
+    boxes: dict[str, object] = {}
+    if places:
+        boxes["places"] = {"box": "extract_minima", "inputs": {"field": "field"}}
+    if any(p.name == "tracks" for p in box.takes):
+        boxes["tracked"] = {"box": "identify_tracks", "inputs": {"minima": "places"},
+                            "params": {"min_points": 2}}  # fmt: skip
+    inputs = {p.name: _given(p.kind, Location in p.needs, p.name, boxes) for p in box.takes}
+    params = {} if of_air or places else dict(box.examples[0])
+    boxes["made"] = {"box": box.name, "inputs": inputs, "params": params}
+    return yaml.safe_dump({"name": "every", "sources": sources, "boxes": boxes})
+
+
+def _given(kind: str, places: bool, port: str, boxes: dict[str, object]) -> str:
+    if places:
+        return "tracked" if port == "tracks" and "tracked" in boxes else "places"
+    return "field" if kind == "array" else "rows"
+
+
+def _field(path: Path) -> Path:
+    chance = np.random.default_rng(0)
+    t, y, x = SHAPE
+    coordinates = {
+        "time": np.datetime64("2000-01-01", "ns") + np.arange(t) * np.timedelta64(6, "h"),
+        "lat": ("lat", np.linspace(90, -90, y), {"standard_name": "latitude"}),
+        "lon": ("lon", np.arange(x) * 360 / x, {"standard_name": "longitude"}),
+    }
+    dims = ("time", "lat", "lon")
+    smooth = chance.normal(0, 1, SHAPE).cumsum(axis=2) / np.sqrt(x)
+    data = xr.Dataset({n: (dims, smooth * s) for n, s in (("a", 1.0), ("b", -0.5))}, coordinates)
+    pressure = {"standard_name": "air_pressure_at_mean_sea_level", "units": "Pa"}
+    data["slp"] = (dims, 100_000 + 500 * smooth, pressure)
+    data.to_zarr(path, encoding={v: {"chunks": (12, y, x)} for v in data}, consolidated=False)
+    return path
+
+
+def _rows(path: Path) -> Path:
+    chance = np.random.default_rng(1)
+    count = 20_000
+    rows = pa.table(
+        {
+            "k": np.sort(chance.integers(0, 200, count)),
+            "s": chance.choice(["p", "q"], count),
+            "x": chance.normal(0, 1, count).round(6),
+            "y": chance.normal(0, 1, count).round(6),
+        }
+    )
+    pq.write_table(rows, path, row_group_size=2048)
+    return path

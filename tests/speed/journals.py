@@ -1,0 +1,72 @@
+"""What the journal costs a forward run: the same run with it and without."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from pipelines.datasets import Dataset
+from pipelines.history import History
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.workspace import Workspace
+from tests.speed.benchmarks import Scale, _in_turns, running
+from tests.speed.fields import Bench
+from tests.speed.rows import Aim, Row
+
+
+@dataclass(slots=True)
+class Forgotten:
+    """A run that nobody writes down."""
+
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    made: dict[str, Dataset] = field(default_factory=dict)
+
+    def ready(self) -> None:
+        """There is nothing to wait for."""
+
+    def add(self, name: str, dataset: Dataset) -> None:
+        self.made[name] = dataset
+
+    @classmethod
+    @contextmanager
+    def recorded(cls, *about: Any) -> Iterator[Forgotten]:
+        yield cls()
+
+
+def without_journal(
+    pipeline: Pipeline, workspace: Workspace, spark: SparkSession
+) -> Mapping[str, Dataset]:
+    """The same run, but for its journal."""
+    with patch("pipelines.run.History", Forgotten):
+        return run(pipeline, workspace, spark)
+
+
+def journal(bench: Bench, scale: Scale) -> list[Row]:
+    """The forward run with its journal against the same without."""
+    size = scale.demo
+    return [
+        _journal(bench, scale, "journal, simulated", size.pipeline()),
+        _journal(bench, scale, "journal, from a file", size.pipeline_over(bench.zarr(size))),
+    ]
+
+
+def _journal(bench: Bench, scale: Scale, name: str, pipeline: Pipeline) -> Row:
+    sides = running(bench, pipeline), running(bench, pipeline, without_journal)
+    measured = _in_turns(bench, scale.turns, scale.warm_runs, *sides)
+    facts = (("with it every run is found again, without it none", _is_found(bench, pipeline)),)
+    return Row(name, Aim("<=", 1.02), measured, facts, (str(scale.demo),))
+
+
+def _is_found(bench: Bench, pipeline: Pipeline) -> bool:
+    with bench.scratch() as folder:
+        workspace = Workspace.create(folder)
+        without_journal(pipeline, workspace, bench.spark)
+        run(pipeline, workspace, bench.spark)
+        return History.asked_of(workspace).runs()[1] == 1

@@ -1,0 +1,217 @@
+"""What the library's boxes cost to trace: beside capturing every edge, and beside running again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import ndimage
+
+from inverses.trace import trace
+from pipelines.arrays import block, coordinate
+from pipelines.datasets import Array
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
+from pipelines.workspace import Workspace
+from tests.speed.benchmarks import Scale
+from tests.speed.every import pipelines_of_every_box
+from tests.speed.fields import Bench
+from tests.speed.rows import Aim, Row
+from tests.speed.sides import Measured, seconds, side_by_side
+
+Edges = tuple[np.ndarray, np.ndarray]
+FEW = 5  # turns of what takes long
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One box over the weather's pressure, and which of its outputs came from which inputs."""
+
+    name: str
+    box: str
+    edges: Callable[[np.ndarray], Edges]
+    where: str
+
+    def pipeline(self, field: Path) -> Pipeline:
+        return Pipeline.from_text(
+            f'name: library\nsources: {{field: {{path: "{field}"}}}}\n'
+            f"boxes:\n  made: {{{self.box}}}\n"
+        )
+
+
+def _neighbours(values: np.ndarray) -> Edges:
+    """Every cell of a three by three window, by offsets; longitude wraps."""
+    number = np.arange(values.size).reshape(values.shape)
+    ends = []
+    for dy in (-1, 0, 1):
+        for dx in (-1, 0, 1):
+            rows = slice(max(-dy, 0), values.shape[1] - max(dy, 0))
+            other = np.roll(number, -dx, axis=2)[:, max(dy, 0) :][:, : rows.stop - rows.start]
+            ends.append((number[:, rows].ravel(), other.ravel()))
+    return np.concatenate([a for a, _ in ends]), np.concatenate([b for _, b in ends])
+
+
+def _regions(values: np.ndarray) -> Edges:
+    """Every cell of a region below the threshold is behind every other one."""
+    number = np.arange(values.size).reshape(values.shape)
+    outs, ins = [], []
+    for step, field in enumerate(values):
+        labels, count = ndimage.label(field < LOW)
+        for label in range(1, count + 1):
+            cells = number[step][labels == label]
+            outs.append(np.repeat(cells, len(cells)))
+            ins.append(np.tile(cells, len(cells)))
+    empty = np.zeros(0, np.int64)
+    return np.concatenate([empty, *outs]), np.concatenate([empty, *ins])
+
+
+def _coarser(values: np.ndarray) -> Edges:
+    """Each cell of a day's mean, from the steps of that day."""
+    number = np.arange(values.size).reshape(values.shape)
+    days = np.arange(len(values)) // 4
+    out = days[:, None, None] * values[0].size + number[0]
+    return out.ravel(), number.ravel()
+
+
+def _columns(values: np.ndarray) -> Edges:
+    """Each place's mean, from all of its steps."""
+    number = np.arange(values.size).reshape(values.shape)
+    return np.broadcast_to(number[0], values.shape).ravel(), number.ravel()
+
+
+LOW = 99_000.0
+SUBJECTS = (
+    Subject("window", "box: window_mean, inputs: {field: field}", _neighbours,
+            "time = '2000-01-02' and lat = 40 and lon = 100"),
+    Subject("label", f"box: label, inputs: {{field: field}}, "
+            f"params: {{variable: slp, threshold: {LOW}, below: true}}", _regions,
+            "time = '2000-01-02' and lat = 60 and lon = 180"),
+    Subject("resample", "box: resample_mean, inputs: {field: field}, params: {every: 4}",
+            _coarser, "lat = 40 and lon = 100"),
+    Subject("reduce", "box: reduce, inputs: {field: field}, params: {over: time}",
+            _columns, "lat = 40 and lon = 100"),
+)  # fmt: skip
+
+
+def eager(bench: Bench, scale: Scale) -> list[Row]:
+    """Forward time and storage against writing down every edge, sorted and compressed."""
+    return [row for subject in SUBJECTS for row in _eager(bench, scale, subject)]
+
+
+def _eager(bench: Bench, scale: Scale, subject: Subject) -> list[Row]:
+    field = bench.zarr(scale.demo)
+    pipeline = subject.pipeline(field)
+    kept: list[int] = []
+
+    def plainly(folder: Path) -> object:
+        return run(pipeline, Workspace.create(folder), bench.spark)
+
+    def capturing(folder: Path) -> object:
+        workspace = Workspace.create(folder)
+        run(pipeline, workspace, bench.spark)
+        array = cast(Array, workspace.dataset("field"))
+        kept.append(_written(subject.edges(block(array, "slp", {})), folder / "edges.parquet"))
+        return kept[-1]
+
+    turns = min(FEW, scale.turns)
+    with bench.scratch() as folder:
+        measured = side_by_side(plainly, capturing, turns, scale.warm_runs, folder)
+    ours = _described(bench, pipeline)
+    stored = Measured((float(ours),), (float(kept[-1]),))
+    note = f"{ours:,} bytes say how it was made; {kept[-1]:,} bytes hold the edges"
+    return [
+        Row(f"forward against edges, {subject.name}", Aim("<=", 1), measured),
+        Row(f"storage against edges, {subject.name}", Aim("<=", 0.001), stored, notes=(note,)),
+    ]
+
+
+def _written(edges: Edges, path: Path) -> int:
+    """The bytes of edges in their best form: sorted, as differences, compressed."""
+    order = np.lexsort(edges[::-1])
+    rows = pa.table({"made": edges[0][order], "used": edges[1][order]})
+    pq.write_table(
+        rows,
+        path,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding={"made": "DELTA_BINARY_PACKED", "used": "DELTA_BINARY_PACKED"},
+    )
+    return path.stat().st_size
+
+
+def _described(bench: Bench, pipeline: Pipeline) -> int:
+    """The bytes that say how a dataset was made."""
+    with bench.scratch() as folder:
+        workspace = Workspace.create(folder / "w")
+        run(pipeline, workspace, bench.spark)
+        return (workspace.path / "datasets/made/v1/dataset.json").stat().st_size
+
+
+def again(bench: Bench, scale: Scale) -> list[Row]:
+    """Tracing one datum of each against running its pipeline again."""
+    return [_again(bench, scale, subject) for subject in SUBJECTS]
+
+
+def _again(bench: Bench, scale: Scale, subject: Subject) -> Row:
+    pipeline = subject.pipeline(bench.zarr(scale.demo))
+    with bench.scratch() as home, bench.scratch() as folder:
+        workspace = Workspace.create(home / "w")
+        run(pipeline, workspace, bench.spark)
+        where = _first(workspace, subject.where)
+        measured = side_by_side(
+            lambda _: trace(workspace, "made", where, spark=bench.spark),
+            lambda each: run(pipeline, Workspace.create(each), bench.spark),
+            min(FEW, scale.turns),
+            scale.warm_runs,
+            folder,
+        )
+    return Row(f"trace against re-run, {subject.name}", Aim("<=", 2), measured)
+
+
+def _first(workspace: Workspace, where: str) -> str:
+    """A predicate that selects one cell, whatever times the array has."""
+    made = workspace.dataset("made")
+    assert isinstance(made, Array)
+    if "time" in where:
+        return where
+    return f"{where} and time = '{coordinate(made, 'time')[0]}'"
+
+
+def worst(bench: Bench, scale: Scale) -> list[Row]:
+    """The dearest trace of one datum, of all boxes, against running its pipeline again."""
+    found = []
+    with bench.scratch() as home:
+        for name, pipeline, asked in pipelines_of_every_box(home):
+            workspace = Workspace.create(home / name)
+            run(pipeline, workspace, bench.spark)
+            where = asked(workspace)
+            if where is None:
+                continue
+            with bench.scratch() as folder:
+                found.append((name, _compared(bench, pipeline, workspace, where, folder)))
+    slowest, measured = max(found, key=lambda each: each[1].ratio)
+    listed = ", ".join(f"{name} {m.ratio:.2g}x" for name, m in found)
+    notes = (f"{slowest} is the slowest of {len(found)} boxes", listed)
+    return [Row("worst trace against re-run", Aim("<=", 2), measured, notes=notes)]
+
+
+def _compared(
+    bench: Bench, pipeline: Pipeline, workspace: Workspace, where: str, folder: Path
+) -> Measured:
+    def tracing(_: Path) -> object:
+        return trace(workspace, "made", where, spark=bench.spark)
+
+    def running(each: Path) -> object:
+        return run(pipeline, Workspace.create(each), bench.spark)
+
+    tracing(folder)
+    turns = [(seconds(tracing, folder), seconds(running, folder)) for _ in range(2)]
+    return Measured(tuple(a for a, _ in turns), tuple(b for _, b in turns))
+
+
+BENCHMARKS = {"eager edges": eager, "library": again, "worst": worst}

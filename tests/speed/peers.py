@@ -1,0 +1,122 @@
+"""Peers from outside: DuckDB, scipy's search in memory, and a tree cover in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from sqlalchemy import select, text
+
+from inverses.intervals.tables import nested, places, spans
+from tests.speed.histories import COUNTED, LISTED, RECURSIVE, SEARCHED, Asked, ms
+from tests.speed.rows import Row
+
+RANGED = (
+    "SELECT by_maker.node FROM lineage_places AS here, lineage_spans AS s,"
+    " lineage_places AS by_maker WHERE here.node = {node} AND s.part = here.part"
+    " AND here.made BETWEEN s.made_from AND s.made_to"
+    " AND by_maker.maker BETWEEN s.maker_from AND s.maker_to"
+)
+
+
+def duckdb_rows(asked: Asked) -> Iterator[Row]:
+    """DuckDB: the same labels and the same query, beside its own recursive query."""
+    if not find_spec("duckdb"):
+        yield Row("ancestors, DuckDB", LISTED, None, missing="not installed")
+        return
+    import duckdb
+
+    with duckdb.connect() as base:
+        base.execute("SET threads = 2")
+        _copy(asked, base)
+        query = (
+            "SELECT node FROM lineage_spans AS s, lineage_places AS p WHERE s.made_from <= ({m})"
+        )
+        query += " AND s.made_to >= ({m}) AND p.maker BETWEEN s.maker_from AND s.maker_to"
+        made = "SELECT made FROM lineage_places WHERE node = {node}"
+
+        def ranged(node: int) -> list[int]:
+            found = base.execute(query.format(m=made.format(node=node))).fetchnumpy()["node"]
+            return sorted(found.tolist())
+
+        def recursive(node: int) -> list[int]:
+            found = base.execute(RECURSIVE.format(node=node)).fetchnumpy()["id"]
+            return sorted(found.tolist())
+
+        yield Row("ancestors, DuckDB with our labels", LISTED, asked.compared(ranged, recursive))
+        outside = asked.compared(asked.index.ancestors, recursive)
+        yield Row(f"ancestors, {asked.name} beside DuckDB", LISTED, outside)
+        counted = asked.compared(
+            asked.index.count_ancestors,
+            lambda n: base.execute(f"SELECT count(*) FROM ({RECURSIVE.format(node=n)})").fetchone()[
+                0
+            ],
+        )
+        yield Row(f"count of ancestors, {asked.name} beside DuckDB", COUNTED, counted)
+
+
+def _copy(asked: Asked, base: Any) -> None:
+    """Edges and labels, sorted as DuckDB likes them."""
+    import pandas as pd
+
+    with asked.engine.connect() as connection:
+        assert connection.execute(select(nested)).first() is None, "only spans are copied"
+        for name, query in (
+            ("lineage_places", select(places).order_by(places.c.maker)),
+            ("lineage_spans", select(spans).order_by(spans.c.made_from)),
+            ("edges", text("SELECT source, target FROM edges ORDER BY target, source")),
+        ):
+            frame = pd.DataFrame(connection.execute(query).mappings())
+            base.register("frame", frame)
+            base.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
+            base.unregister("frame")
+    base.execute("CREATE INDEX by_target ON edges (target)")
+
+
+def search_row(asked: Asked) -> Row:
+    """In memory: a breadth-first search by scipy, and a tree cover asked for every node."""
+    name = f"ancestors, {asked.name} to scipy's search in memory"
+    if not find_spec("scipy"):
+        return Row(name, SEARCHED, None, missing="not installed")
+    import numpy as np
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    arrows = np.array([(n, p) for n, above in asked.graph.items() for p in above])
+    size = len(asked.graph)
+    upward = csr_array((np.ones(len(arrows), np.int8), (arrows[:, 0], arrows[:, 1])), (size, size))
+
+    def searched(node: int) -> list[int]:
+        found = breadth_first_order(upward, node, return_predecessors=False)
+        return sorted(found[1:].tolist())
+
+    measured = asked.compared(asked.index.ancestors, searched)
+    return Row(name, SEARCHED, measured, notes=tuple(_beside_a_cover(asked, arrows[:, ::-1])))
+
+
+def _beside_a_cover(asked: Asked, arrows: Any) -> Iterator[str]:
+    """What a tree cover in memory takes for the same list, and for a single pair."""
+    if not find_spec("pyreachability"):
+        yield "pyreachability is not installed"
+        return
+    import numpy as np
+    from pyreachability import Graph as Drawn
+    from pyreachability.static import TreeCover
+
+    cover = TreeCover()
+    cover.build(Drawn.from_edges(arrows[:, 0], arrows[:, 1], len(asked.graph)))
+    every = np.arange(len(asked.graph), dtype=np.int32)
+
+    def covered(node: int) -> list[int]:
+        pairs = np.stack([every, np.full_like(every, node)], axis=1)
+        return [n for n in every[cover.query_batch(pairs)].tolist() if n != node]
+
+    first = min(asked.graph)
+    listed = asked.compared(asked.index.ancestors, covered)
+    pair = asked.compared(
+        lambda n: asked.index.is_ancestor(first, n), lambda n: bool(cover.query(first, n))
+    )
+    yield f"a tree cover takes {cover.index_size_bytes / 1e6:.1f} MB of memory"
+    yield f"the same list by it: {ms(listed.peer)}, {asked.name} {ms(listed.ours)}"
+    yield f"one pair by it: {ms(pair.peer)}, {asked.name} {ms(pair.ours)}"
