@@ -101,8 +101,13 @@ class World:
         self.steps[name] = (forward, inputs)
 
     def grow(self, name: str) -> None:
-        """Add a box that fits what is there."""
-        first, second = (str(self.chance.choice(list(self.datasets))) for _ in range(2))
+        """Add a box that fits what is there.
+
+        Nothing is made of the highest rows here: without one of them another takes its place, so
+        that a row matters by what is not there, and what is not there is behind nothing.
+        """
+        whole = [n for n, d in self.datasets.items() if not (d.made and d.made.box == "top_n")]
+        first, second = (str(self.chance.choice(whole)) for _ in range(2))
         choices = list(self._fitting(name, first, second))
         box, forward, inputs = choices[int(self.chance.integers(len(choices)))]
         self.add(name, box, forward, inputs)
