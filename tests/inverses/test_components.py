@@ -69,7 +69,7 @@ def _clear(found: np.ndarray, most: int) -> np.ndarray:
 @st.composite
 def fields(draw: st.DrawFn) -> Case:
     box = draw(params_of(PrincipalComponents))
-    array = draw(small_arrays(draw(st.sampled_from([("a",), ("a", "b")])), most=(4, 2, 2)))
+    array = draw(small_arrays(draw(st.sampled_from([("a",)] * 4 + [("a", "b")])), most=(4, 2, 2)))
     return Case(box, {"field": array}, rebuilt(box))
 
 

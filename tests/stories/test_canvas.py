@@ -10,11 +10,13 @@ from pyspark.sql import SparkSession
 
 from explorer.demo import asset
 from explorer.draft import Draft
+from inverses.trace import trace
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests.bench import Bench, bench, word
-from tests.browser import tab_to
+from tests.browser import tab_to, visiting
+from tests.stories.explored import exploring, lit, opened, until
 
 CYCLONES = asset("cyclones.yaml").read_text()
 
@@ -73,6 +75,22 @@ def test_the_cyclone_pipeline_is_drawn_by_mouse_undone_redone_saved_and_run(
         assert workspace.dataset("tracks").rows == made["tracks"].rows
         expect(on.node("tracks")).to_contain_text(f"✓ {made['tracks'].rows} rows")
         expect(on.node("tracks")).to_have_class(word("is-done"))
+    what_was_drawn_can_be_traced(chromium, workspace, spark)
+
+
+def what_was_drawn_can_be_traced(
+    chromium: Browser, workspace: Workspace, spark: SparkSession
+) -> None:
+    """The first point that is worth a look lights up the cells that a trace finds."""
+    with exploring(workspace) as explorer, visiting(chromium, explorer.url) as page:
+        opened(page)
+        page.get_by_text("Spark is ready").wait_for()
+        page.get_by_role("button", name="hPa").first.click()
+        page.get_by_role("button", name="Trace back").first.click()
+        until(page, lambda: lit(page))
+        asked = explorer.visits[0].state
+        found = trace(workspace, asked.dataset, asked.where, spark=spark).cells("agcm").to_pylist()
+        assert lit(page) == {(round(c["lon"] % 360, 3), round(c["lat"], 3)) for c in found}
 
 
 def rename(on: Bench, old: str, new: str) -> None:
