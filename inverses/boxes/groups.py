@@ -10,15 +10,14 @@ from inverses.registry import AGGREGATE, ANY, USED, Mask, Row, Seen, verifies, w
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.columns import absent, listed
 from pipelines.datasets import Measure, Table
-from pipelines.filters import Filter
+from pipelines.filters import Filter, Span, least_and_greatest
 
 
 @weakly_inverts(
     Aggregate, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL]
 )
-@weakly_inverts(TopN, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL])
 @weakly_inverts(RankRows, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL])
-def whole_group(box: Aggregate | TopN | RankRows, at: Filter, source: Table) -> Filter:
+def whole_group(box: Aggregate | RankRows, at: Filter, source: Table) -> Filter:
     """Nothing but the rows with its keys can have a say."""
     return at.only(*listed(box.keys))
 
@@ -47,6 +46,19 @@ def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) 
 def _any_of(owner: NDArray[np.int64], which: Mask) -> Mask:
     """For each candidate, whether any of its datum's candidates is one of these."""
     return np.isin(owner, owner[which])
+
+
+@weakly_inverts(TopN, image=ANY, yields=[USED], nature=AGGREGATE, promises=[COMPLETE, FAITHFUL])
+def none_below(box: TopN, at: Filter, source: Table) -> Filter:
+    """Only rows of its group that come before it, or with it, decide whether a row is kept."""
+    group = at.only(*listed(box.keys)).spans
+    place = at.span(box.by)
+    if place is None or box.by in group:
+        return at.to(**group)
+    least, greatest = least_and_greatest(place.low.dtype)
+    low = np.full_like(place.low, least) if box.least else place.low
+    high = place.high if box.least else np.full_like(place.high, greatest)
+    return at.to(**group, **{box.by: Span(low, high)})
 
 
 @verifies(

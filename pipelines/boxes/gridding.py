@@ -24,6 +24,7 @@ from pipelines.filters import Filter, Span
 from pipelines.tables import column, held
 
 Given = Mapping[str, tuple[Attribute, ...]]
+MOST_CELLS = 2**24
 SMALL = {
     "lat": "x",
     "lon": "y",
@@ -75,9 +76,9 @@ class RowsOnGrid(ArrayBox):
         """The times of the steps."""
 
     @property
+    @abstractmethod
     def variable(self) -> str:
-        of, how = self.aggregate
-        return "count" if how == "count" else of
+        """What the array's variable is called."""
 
     @property
     def named(self) -> list[str]:
@@ -89,7 +90,7 @@ class RowsOnGrid(ArrayBox):
         if len({self.lat, self.lon, self.when}) < 3:
             raise Refused(f'box "{self.name}": latitude, longitude and time need a column each')
         of = [a for a in given["rows"] if self.aggregate[0] in a.columns]
-        kind, unit = (of[0].type, of[0].unit) if self.variable != "count" else (Quantity, "1")
+        kind, unit = (of[0].type, of[0].unit) if of else (Quantity, "1")
         made = Attribute(self.variable, kind, (self.variable,), unit, ("lat", "lon"))
         return (Attribute("time", Time, ("time",)), made)
 
@@ -105,8 +106,21 @@ class RowsOnGrid(ArrayBox):
         steps = self.steps_of(rows)
         return {**found, "time": (self.when, steps)} if steps is not None else found
 
+    def check_types(self, rows: Table) -> None:
+        """Refuse places and values that are no numbers."""
+        for name in (n for n in self.named if n != self.when):
+            if not _is_number(rows.types[name]):
+                raise Refused(f'box "{self.name}": "{name}" is {rows.types[name]}, not a number')
+
     def grid(self, inputs: Mapping[str, Any]) -> Grid:
+        self.check_types(inputs["rows"])
         bins = self.bins(inputs["rows"])
+        cells = bins["lat"][1].count * bins["lon"][1].count
+        if cells > MOST_CELLS:
+            raise Refused(
+                f'box "{self.name}": a step would have {cells:,} cells, over {MOST_CELLS:,}; '
+                "make them larger"
+            )
         middle = self.resolution * (np.arange(max(b.count for _, b in bins.values())) + 0.5)
         places = {d: start + middle[: bins[d][1].count]
                   for d, start in (("lat", self.south), ("lon", self.west))}  # fmt: skip
@@ -155,6 +169,10 @@ class RowsOnGrid(ArrayBox):
         return found
 
 
+def _is_number(stored: str) -> bool:
+    return stored.startswith(("int", "uint", "float", "double"))
+
+
 @dataclass(frozen=True, slots=True)
 class GridRows(RowsOnGrid):
     """Rows put on a regular grid by latitude, longitude and time: their count, mean or max.
@@ -164,7 +182,8 @@ class GridRows(RowsOnGrid):
     grid goes round the earth. Steps begin at `start` and are `every` hours long; where the column
     is a number, `start` and `every` are numbers like it. Rows outside the grid, and those whose
     place is missing, are in no cell. Missing values are left out of a mean or max; a cell
-    without any is missing. Without a column for the time there is one step.
+    without any is missing. Without a column for the time there is one step. The array's variable
+    is called `count`, or by the column and what is made of it, like `x_mean`.
     """
 
     how: str = param("count", "what to make of the rows in a cell: count, mean or max")
@@ -194,6 +213,10 @@ class GridRows(RowsOnGrid):
         return "" if self.how == "count" else self.of, self.how
 
     @property
+    def variable(self) -> str:
+        return "count" if self.how == "count" else f"{self.of}_{self.how}"
+
+    @property
     def when(self) -> str:
         return self.time
 
@@ -201,6 +224,8 @@ class GridRows(RowsOnGrid):
         if not self.time:
             return None
         dated = rows.types[self.time].startswith("timestamp")
+        if not dated and not _is_number(rows.types[self.time]):
+            raise Refused(f'box "{self.name}": "{self.time}" is {rows.types[self.time]}, no time')
         return (binning.times if dated else binning.numbers)(self.start, self.every, self.steps)
 
     def times(self, rows: Table) -> NDArray[Any]:
@@ -239,6 +264,10 @@ class RasterizeTracks(RowsOnGrid):
     @property
     def aggregate(self) -> tuple[str, str]:
         return ("", "count") if self.count else (self.track, "min")
+
+    @property
+    def variable(self) -> str:
+        return "count" if self.count else "track"
 
     @property
     def when(self) -> str:

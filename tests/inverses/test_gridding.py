@@ -123,12 +123,13 @@ def gridded_rows(draw: st.DrawFn) -> Case:
     how = draw(st.sampled_from(sorted(HOW)))
     params, step = STEPS[draw(st.sampled_from(sorted(STEPS)))]
     box = GridRows.from_params({**area, **PLACE, "how": how, "of": "v", **params})
-    name = "count" if how == "count" else "v"
+    name = "count" if how == "count" else f"v_{how}"
 
     def forward(given: Given) -> dict[str, np.ndarray]:
         return {name: gridded(given["rows"], area, box.steps, step, HOW[how])}
 
-    return Case(box, {"rows": draw(points())}, forward, besides={"v": of_nothing(step, area)})
+    besides = {} if how == "count" else {name: of_nothing(step, area)}
+    return Case(box, {"rows": draw(points())}, forward, besides=besides)
 
 
 def its_step(row: Mapping[str, Any]) -> int:
@@ -143,10 +144,12 @@ def rasterized(draw: st.DrawFn) -> Case:
     def forward(given: Given) -> dict[str, np.ndarray]:
         made = len if count else lambda inner: min(there(inner, "v"), default=np.nan)
         found = gridded(given["rows"], area, 2, its_step, made)
-        return {"count" if count else "v": found}
+        return {"count" if count else "track": found}
 
     box = RasterizeTracks.from_params({**area, **PLACE, **params})
-    return Case(box, {"rows": draw(points())}, forward, besides={"v": of_nothing(its_step, area)})
+    return Case(
+        box, {"rows": draw(points())}, forward, besides={"track": of_nothing(its_step, area)}
+    )
 
 
 PLACE = {"lat": "y", "lon": "x"}
@@ -192,10 +195,12 @@ def test_a_block_is_the_same_by_itself(rows: Table, first: int, area: str) -> No
     params = {"how": "mean", "of": "v", "time": "t", "every": 12.0, "steps": 2}
     box = GridRows.from_params({**AREAS[area], **PLACE, **params})
     shape = box.grid({"rows": rows}).shape
-    whole = box.block({"rows": rows}, dict(zip(DIMS, [(0, n) for n in shape], strict=True)))["v"]
+    whole = box.block({"rows": rows}, dict(zip(DIMS, [(0, n) for n in shape], strict=True)))[
+        "v_mean"
+    ]
     part = {"time": (first, 2), "lat": (0, 1), "lon": (first, shape[2])}
     np.testing.assert_array_equal(
-        box.block({"rows": rows}, part)["v"], whole[first:, :1, first:], strict=True
+        box.block({"rows": rows}, part)["v_mean"], whole[first:, :1, first:], strict=True
     )
 
 
@@ -213,6 +218,15 @@ REFUSED = {
 def test_what_cannot_be_is_refused_when_a_pipeline_is_checked(saying: str) -> None:
     with pytest.raises(Refused, match=saying):
         GridRows.from_params(REFUSED[saying]).attributes_of(ATTRIBUTES)
+
+
+def test_a_grid_that_is_too_fine_or_of_no_numbers_is_refused() -> None:
+    columns = {"lat": ["a"], "lon": [1.0], "v": [1.0]}
+    table = held_table("r", ATTRIBUTES["rows"], pa.table(columns))
+    with pytest.raises(Refused, match='"lat" is string, not a number'):
+        GridRows(time="").grid({"rows": table})
+    with pytest.raises(Refused, match="64,800,000,000 cells"):
+        GridRows(resolution=0.001, time="", lat="v").grid({"rows": table})
 
 
 def test_a_grid_that_does_not_come_out_even_is_refused() -> None:

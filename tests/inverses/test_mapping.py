@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import hypot, inf, nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.boxes.mapping import unmapped
+from inverses.recipes import recipes
 from inverses.registry import Registry
+from inverses.trials import made_by
+from pipelines.boxes.box import Box
 from pipelines.boxes.mapping import MapRows
+from pipelines.boxes.relational import FilterRows
 from pipelines.contents import held_table
-from pipelines.datasets import Attribute, Quantity, Table
+from pipelines.datasets import Attribute, Made, Quantity, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter, Span, span, where
 from pipelines.tables import touched
@@ -104,6 +109,26 @@ def test_a_bound_on_a_mapped_column_prunes_row_groups_before_the_formula_is_work
     assert pushed.text().startswith("salary 90476.2..")
     groups = [number for number, _ in touched(table, pushed)]
     assert groups == list(range(9, 20)), "the salaries of the first nine groups are all below"
+
+
+def test_a_predicate_on_a_mapped_column_is_pushed_through_both_boxes() -> None:
+    """The paper's query: `select .. where tax(salary) > 30000`, with `salary` restricted too."""
+    table = employees(2000)
+    taxed = made("taxed", MapRows("tax", "max(0.42 * salary - 8000, 0)"), table)
+    rich = made("rich", FilterRows("tax > 30000 and age < 60"), taxed)
+    known = recipes([table, taxed, rich], REGISTRY)
+    on_taxed = known[rich.key].region("rows", where())
+    on_salaries = known[taxed.key].region("rows", on_taxed)
+    assert on_taxed.text() == "tax 30000..inf and age -9223372036854775808..60"
+    assert on_salaries.text().startswith("age -9223372036854775808..60 and salary 90476.2")
+    assert len(touched(table, on_salaries)) == 11, "of 20 row groups"
+
+
+def made(name: str, box: Box, rows: Table) -> Table:
+    found = replace(made_by(box, {"rows": rows}), name=name)
+    return cast(
+        Table, replace(found, made=Made(box.name, name, box.params(), {"rows": rows.key}, "r"))
+    )
 
 
 def test_a_bound_that_nothing_can_reach_keeps_nothing() -> None:

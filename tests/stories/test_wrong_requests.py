@@ -249,8 +249,8 @@ RUNS = {
         ['"a" is both a source and a box'],
     ),
     "kind of source": (
-        "name: p\nsources: {a: {path: x.csv, kind: table}}\nboxes: {b: {box: simulate_agcm}}",
-        ["sources are of kind array"],
+        "name: p\nsources: {a: {path: x.csv, kind: list}}\nboxes: {b: {box: simulate_agcm}}",
+        ["a source is an array or a table"],
     ),
 }
 
