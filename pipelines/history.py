@@ -103,10 +103,10 @@ class History:
         cls, workspace: Workspace, pipeline: Pipeline, spark: Mapping[str, str]
     ) -> Iterator[Entry]:
         """Journal a run: one transaction when it starts, one with all its steps when it ends."""
-        run = uuid.uuid4().hex[:12]
+        run, url = uuid.uuid4().hex[:12], workspace.catalog
 
         def begin() -> History:
-            journal = cls(workspace, Catalog(workspace.catalog, keep_open=True))
+            journal = cls(workspace, Catalog(url, keep_open=True))
             return journal._caught_up()._start(run, pipeline, spark)
 
         with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:

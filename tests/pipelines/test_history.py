@@ -318,7 +318,7 @@ def test_a_database_that_is_away_at_the_end_fails_the_run_and_loses_no_dataset(
 ) -> None:
     url = own_schema(postgres)
     here, schema = Workspace.create(tmp_path / "w", url), url.rpartition("%3D")[2]
-    failing = pytest.raises(Failed, match="does not answer: .*what the run made is published")
+    failing = pytest.raises(Failed, match=r"does not answer: .*what the run made is published")
     with failing, History.recorded(here, pipeline(), SPARK) as entry:
         step(here, entry, "b", [step(here, entry, "a")])
         with acting(postgres) as anyone:
