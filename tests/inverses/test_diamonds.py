@@ -14,11 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
-from inverses.guarantees import EXACT
+from inverses.guarantees import EXACT, names
 from inverses.proof import prove
 from inverses.trace import trace
+from inverses.wishes import trace_each
 from pipelines import arrays
 from pipelines.datasets import Array, Table
+from pipelines.errors import Refused
 from pipelines.here import Here
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
@@ -115,3 +117,19 @@ def test_the_window_mean_behind_a_datum_is_found_by_both_ways_round(
     steps = {row["time_index"] for row in answer.cells("one").to_pylist()}
     assert len(steps) == 3
     assert all(len(found.links) == 2 for key, found in answer.found.items() if key[0] == "smooth")
+
+
+def test_each_source_may_have_a_wish_of_its_own(sources: dict[str, Path], tmp_path: Path) -> None:
+    workspace = ran(sources, tmp_path / "w")
+    where = asked(workspace, 3)
+    answers = trace_each(workspace, "found", where, {"one": "pure", "two": "complete"}, spark=HERE)
+    assert {name: names(a.plan.wish) for name, a in answers.items()} == {
+        "one": ["pure"],
+        "two": ["complete"],
+    }
+    exact = trace(workspace, "found", where, spark=HERE)
+    for name, answer in answers.items():
+        found, whole = (set(map(str, a.cells(name).to_pylist())) for a in (answer, exact))
+        assert found <= whole if name == "one" else found >= whole
+    with pytest.raises(Refused, match="did you mean"):
+        trace_each(workspace, "found", where, {"onne": "pure"}, spark=HERE)
