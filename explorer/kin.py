@@ -30,14 +30,14 @@ class Kin:
     def of_dataset(cls, ancestry: Ancestry, named: str) -> Kin:
         """A dataset, the task that made it, and what that used."""
         found = ancestry.find(named)
-        kin = cls(found, {found.id: found})._noted(ancestry, [found])
-        for task in kin.behind[found.id]:
-            kin = kin.opened(ancestry, found.id).opened(ancestry, task)
+        kin = cls(found, {found.id: found})._noted(ancestry, [found]).opened(ancestry, found.id)
+        for task in [r.id for r in kin.shown.values() if r.kind == TASK]:
+            kin = kin.opened(ancestry, task)
         return kin
 
     def opened(self, ancestry: Ancestry, node: int) -> Kin:
         """One level more: what a node was made from."""
-        used, _ = ancestry.near(node)
+        used = ancestry.used(node)
         room = [r for r in used if r.id in self.shown][:MOST]
         room += [r for r in used if r.id not in self.shown][: MOST - len(self.shown)]
         shown = {**self.shown, **{r.id: r for r in room}}
@@ -47,8 +47,7 @@ class Kin:
     def _noted(self, ancestry: Ancestry, nodes: list[Relative]) -> Kin:
         """Note what is behind nodes that came into view."""
         new = [n.id for n in nodes if n.id not in self.behind]
-        found = {n: tuple(r.id for r in ancestry.near(n)[0]) for n in new}
-        return replace(self, behind={**self.behind, **found})
+        return replace(self, behind={**self.behind, **ancestry.behind(new)})
 
     def hidden(self, node: int) -> int:
         """How many of those directly behind a node are not shown."""

@@ -123,14 +123,21 @@ class Ancestry:
             rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
             return [(name, version, str(told)) for name, version, told in rows]
 
-    def near(self, node: int) -> tuple[list[Relative], list[Relative]]:
-        """What a node was made from directly, and what was directly made of it."""
-        used = sa.select(edges.c.source).where(edges.c.target == node)
-        every = Wanted((DATASET, TASK))
-        return (
-            self._relatives(lambda _: used, [node], every),
-            self._relatives(_outputs_of, [node], every),
-        )
+    def used(self, node: int) -> list[Relative]:
+        """What a node was made from directly."""
+        rows = sa.select(nodes).join(edges, edges.c.source == nodes.c.id)
+        with self.catalog.reading() as connection:
+            found = connection.execute(rows.where(edges.c.target == node).order_by(nodes.c.id))
+            return [_relative(row) for row in found]
+
+    def behind(self, some: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """The numbers of what each of some nodes was made from directly."""
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(some, ())
+        arrows = sa.select(edges).where(edges.c.target.in_(some)).order_by(edges.c.source)
+        with self.catalog.reading() as connection:
+            for source, target in connection.execute(arrows):
+                found[target] = (*found[target], source)
+        return found
 
     def _meant(self, named: str, kind: str = DATASET) -> list[Relative]:
         with self.catalog.reading() as connection:

@@ -217,7 +217,8 @@ def engine_at(url: str, keep_open: bool = False) -> sa.Engine:
     if parsed.drivername != "postgresql+psycopg":
         pool = pool if parsed.database else StaticPool
         waits = {"timeout": PATIENCE, "check_same_thread": False}
-    engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits)
+    # A connection that was kept through a long run may have died meanwhile: it is tried first.
+    engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits, pool_pre_ping=keep_open)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _durable)
         sa.event.listen(engine, "begin", _begin)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from pipelines.catalog import MEMORY, Catalog, ends, nodes, runs, texts
 from pipelines.datasets import Dataset, Key
 from pipelines.disk import alone, opened
-from pipelines.errors import Refused, WhenceError
+from pipelines.errors import Failed, Refused, WhenceError
 from pipelines.fingerprints import content
 from pipelines.journal import (
     FAILED,
@@ -103,10 +103,10 @@ class History:
         cls, workspace: Workspace, pipeline: Pipeline, spark: Mapping[str, str]
     ) -> Iterator[Entry]:
         """Journal a run: one transaction when it starts, one with all its steps when it ends."""
-        run = uuid.uuid4().hex[:12]
+        run, url = uuid.uuid4().hex[:12], workspace.catalog
 
         def begin() -> History:
-            journal = cls(workspace, Catalog(workspace.catalog, keep_open=True))
+            journal = cls(workspace, Catalog(url, keep_open=True))
             return journal._caught_up()._start(run, pipeline, spark)
 
         with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:
@@ -115,11 +115,10 @@ class History:
                 yield entry
                 entry.ready()
             except BaseException as error:
-                why = str(error) if isinstance(error, WhenceError) else type(error).__name__
                 with suppress(Exception):  # what went wrong first is what is told
-                    entry.ready()._end(entry, FAILED, why)
+                    entry.ready()._end(entry, FAILED, _reason(error))
                 raise
-            entry.ready()._end(entry, FINISHED)
+            entry.ready()._finish(entry)
 
     @classmethod
     def asked_of(cls, workspace: Workspace) -> History:
@@ -158,6 +157,14 @@ class History:
             add_space(connection, self.namespace, self.workspace.path)
             add_run(connection, self.namespace, run, pipeline.text, about)
         return self
+
+    def _finish(self, entry: Entry) -> None:
+        """The end of a run that did all it should, which may yet fail to be written."""
+        try:
+            self._end(entry, FINISHED)
+        except Failed as error:
+            made = "what the run made is published, and is journalled once the catalog answers"
+            raise Failed(f"{error}; {made}") from None
 
     def _end(self, entry: Entry, how: str, why: str = "") -> None:
         made, seconds = entry.contents(), round(time.monotonic() - entry.began, 3)
@@ -201,6 +208,12 @@ class History:
         listed = ", ".join([r.run for r in found] or others) or "none"
         few = "several runs begin" if found else "no run begins"
         raise Refused(f'{few} with "{named}" (runs: {listed}); see: whence runs')
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "cancelled"
+    return str(error) if isinstance(error, WhenceError) else type(error).__name__
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def history(rng: Random, runs: int, size: int = 100, recent: int = 20) -> Graph:
         made: list[int] = []
         for n in range(size):
             near = made[-12:] if n > 2 else []
-            used = rng.sample(near, min(len(near), rng.choice([1, 2])))
+            used = rng.sample(near, min(len(near), 2 if rng.random() < 0.52 else 1))
             made.append(d.made(*dict.fromkeys([*read[n : n + 1], *used])))
         ends += made[-3:]
     return d.graph

@@ -31,18 +31,26 @@ class Graph:
 
     nodes: dict[Identity, Node] = field(default_factory=dict)
     arrows: dict[tuple[Identity, Identity], None] = field(default_factory=dict)
+    _order: list[Identity] = field(default_factory=list)
 
     def put(self, node: Node) -> Identity:
         """Add a node, unless it is there; what was said of it first is kept."""
-        self.nodes.setdefault(node.identity, node)
-        return node.identity
+        identity = node.identity
+        if identity not in self.nodes:
+            self.nodes[identity], self._order = node, []
+        return identity
 
     def arrow(self, source: Identity, target: Identity) -> None:
         """Add an arrow from what was used to what was made."""
         self.arrows[source, target] = None
+        self._order = []
 
     def in_order(self) -> list[Identity]:
         """The nodes, each after those it was made from; refused if they run in a circle."""
+        self._order = self._order or self._sorted()
+        return self._order
+
+    def _sorted(self) -> list[Identity]:
         sorter: TopologicalSorter[Identity] = TopologicalSorter(dict.fromkeys(self.nodes, ()))
         for source, target in self.arrows:
             sorter.add(target, source)

@@ -90,7 +90,6 @@ def test_a_hairball_is_never_drawn_whole(workspace: Workspace) -> None:
     add(history.catalog, graph)
     ancestry = Ancestry(history)
     kin = Kin.of_dataset(ancestry, "end")
-    kin = kin.opened(ancestry, kin.of.id)
     assert len(kin.shown) == MOST
     assert kin.hidden(kin.of.id) == 501 - MOST
     assert f"{501 - MOST} more behind" in drawn(kin)

@@ -48,14 +48,14 @@ def named(relatives: list[object]) -> list[str]:
     return sorted(r.name for r in relatives)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
     chance = random.Random(seed)
     graph = drawn(chance, 40)
     history = History.of(here)
     add(history.catalog, stored(graph))
     ancestry = Ancestry(history)
-    for name in chance.sample(sorted(n for n in graph if n[0] == "d"), 8):
+    for name in chance.sample(sorted(n for n in graph if n[0] == "d"), 6):
         before, after = nx.ancestors(graph, name), nx.descendants(graph, name)
         assert named(ancestry.ancestors(name, EVERY)) == sorted(before)
         assert named(ancestry.descendants(name, EVERY)) == sorted(after)

@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from pipelines.datasets import Made
 from pipelines.errors import Failed, Refused
 from pipelines.history import History
 from pipelines.workspace import Workspace
+from tests.databases import own_schema
 from tests.runs import SPARK, pipeline, publish, ran, step
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +107,7 @@ DYING = """
 import os, signal, sys
 from pipelines.history import History
 from pipelines.workspace import Workspace
+from tests.databases import own_schema
 from tests.runs import SPARK, pipeline, step
 here = Workspace(sys.argv[1], sys.argv[2])
 with History.recorded(here, pipeline(), SPARK) as entry:
@@ -279,3 +283,47 @@ def test_a_catalog_that_does_not_answer_stops_a_run_before_it_starts(
         ran(gone, {"a": []})
     assert workspace.names() == []
     assert workspace.namespace == ""
+
+
+END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND datname IS NOT NULL
+"""
+
+
+@contextmanager
+def acting(postgres: Any) -> Iterator[sa.Connection]:
+    """A connection of somebody else, who may do anything."""
+    engine = sa.create_engine(postgres.get_uri(driver="psycopg"))
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def test_a_database_that_was_away_during_a_run_is_no_matter(tmp_path: Path, postgres: Any) -> None:
+    here = Workspace.create(tmp_path / "w", own_schema(postgres))
+    with History.recorded(here, pipeline(), SPARK) as entry:
+        step(here, entry, "a")
+        with acting(postgres) as anyone:
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            anyone.execute(
+                sa.text(f"{others} WHERE pid <> pg_backend_pid() AND datname IS NOT NULL")
+            )
+    ((found,), _) = History.asked_of(here).runs()
+    assert (found.how, found.made) == ("finished", (("a", "v1"),))
+
+
+def test_a_database_that_is_away_at_the_end_fails_the_run_and_loses_no_dataset(
+    tmp_path: Path, postgres: Any
+) -> None:
+    url = own_schema(postgres)
+    here, schema = Workspace.create(tmp_path / "w", url), url.rpartition("%3D")[2]
+    failing = pytest.raises(Failed, match=r"does not answer: .*what the run made is published")
+    with failing, History.recorded(here, pipeline(), SPARK) as entry:
+        step(here, entry, "b", [step(here, entry, "a")])
+        with acting(postgres) as anyone:
+            anyone.execute(sa.text(f"DROP SCHEMA {schema} CASCADE"))
+    assert here.names() == ["a", "b"]
+    with acting(postgres) as anyone:
+        anyone.execute(sa.text(f"CREATE SCHEMA {schema}"))
+    assert ("a@v1", "make_b@1") in arrows(History.asked_of(here))

@@ -1,4 +1,4 @@
-"""A hundred thousand datasets: the index beside recursive queries, a search, and a tree cover."""
+"""A history of a hundred thousand datasets: the index beside its database's recursive query."""
 
 from __future__ import annotations
 
