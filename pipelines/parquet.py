@@ -92,12 +92,14 @@ def _group(name: str, file: str, stored: pq.RowGroupMetaData, index: int) -> Gro
 
 
 def _kind(name: str, field: pa.Field) -> pa.DataType:
-    """How a column is read here: times in microseconds, in UTC if they say where; texts plainly."""
+    """How a column is read here: times in microseconds, in UTC if they say where; as Spark can."""
     kind = field.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return pa.timestamp("us")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pa.string()
+    if pa.types.is_unsigned_integer(kind):
+        return pa.int64()
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return kind
     if pa.types.is_float32(kind) or pa.types.is_float64(kind):

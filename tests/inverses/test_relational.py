@@ -58,10 +58,10 @@ def same(one: Any, other: Any) -> bool:
 @st.composite
 def joined(draw: st.DrawFn) -> Case:
     keys = draw(st.sampled_from(["k", "s, k", "x"]))
-    left = draw(small_tables(("k", "s", "x"), most=4))
-    right = draw(small_tables(draw(st.sampled_from([("s", "k", "x"), ("x", "k", "s")])), most=4))
+    left = draw(small_tables(("k", "s") if keys == "s, k" else ("k", "x"), most=4))
+    right = draw(small_tables(("s", "k", "x") if keys == "s, k" else ("x", "k"), most=4))
     on = keys.split(", ")
-    shared = {*left.columns} - {*on}
+    shared = {*left.columns} & {*right.columns} - {*on}
 
     def forward(given: Given) -> Rows:
         return [

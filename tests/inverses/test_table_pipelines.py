@@ -125,13 +125,19 @@ class World:
             [one],
         )
         yield Aggregate("k", f"{of}:max, {of}:count"), lambda r: grouped(r, of), [one]
-        yield TopN(of, 2), lambda r: highest(r, of, 2), [one]
+        if not self._doubled(one):
+            yield TopN(of, 2), lambda r: highest(r, of, 2), [one]
         yield RankRows(of, "k", called=new), lambda r: ranked(r, of, new), [one]
         yield Distinct(), once, [one]
         if set(columns) == set(self.datasets[two].columns):
             yield Union(), lambda a, b: a + [{c: x[c] for c in columns} for x in b], [one, two]
         if not any("_" in c for c in (*columns, *self.datasets[two].columns)):
             yield Join("k"), paired, [one, two]
+
+    def _doubled(self, name: str) -> bool:
+        """Whether one row of a source may have become several, which would rise together."""
+        inputs = self.steps[name][1] if name in self.steps else []
+        return len(inputs) > 1 or any(map(self._doubled, inputs))
 
     def forward(self, name: str, given: dict[str, Rows]) -> Rows:
         if name in given:

@@ -84,6 +84,12 @@ def test_times_are_read_in_microseconds_of_utc_and_texts_plainly(tmp_path: Path)
     assert row == {"t": datetime(2000, 1, 1), "d": datetime(1970, 1, 2), "s": "a"}
 
 
+def test_whole_numbers_without_a_sign_are_read_with_one_if_they_fit(tmp_path: Path) -> None:
+    small, large = (pa.array([n], pa.uint64()) for n in (7, 2**63))
+    assert table_at(stored(tmp_path / "s.parquet", {"n": small})).types == {"n": "int64"}
+    assert "cannot read" in refusal(Failed, stored(tmp_path / "l.parquet", {"n": large}))
+
+
 def test_a_directory_of_files_is_one_table(tmp_path: Path) -> None:
     home = tmp_path / "parts"
     home.mkdir()
