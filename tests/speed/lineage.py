@@ -1,6 +1,6 @@
 """Measure lineage among whole datasets: `python -m tests.speed.lineage` prints tables, draws PNGs.
 
-First the evaluation that Heinis and Alonso made in 2008, on graphs built to their description,
+First the evaluation of the 2008 paper on interval encoding, on graphs built to its description,
 then a history of a hundred thousand datasets.
 """
 
