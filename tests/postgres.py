@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +15,15 @@ with warnings.catch_warnings():
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """A server with its data in a folder; its address, as SQLAlchemy reads it."""
-    server = get_server(folder)
-    try:
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    finally:
-        server.cleanup()
+def postgresql() -> Iterator[str]:
+    """A server of our own; its address, as SQLAlchemy reads it.
+
+    It has a directory of its own too: started by root it runs as another user, whom pytest shuts
+    out of its directories whenever a session begins.
+    """
+    with tempfile.TemporaryDirectory(prefix="whence-") as folder:
+        server = get_server(Path(folder) / "server")
+        try:
+            yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+        finally:
+            server.cleanup()

@@ -1,6 +1,6 @@
 """Measure lineage among whole datasets: `python -m tests.speed.lineage` prints tables, draws PNGs.
 
-First the evaluation that Heinis and Alonso made in 2008, on graphs built to their description,
+First the evaluation of the 2008 paper on interval encoding, on graphs built to its description,
 then a history of a hundred thousand datasets.
 """
 
@@ -41,7 +41,7 @@ PAPER = (
 def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for; the exit code says nothing of aims."""
     asked = _parser().parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder, postgresql(_made(Path(folder) / "server")) as url:
+    with tempfile.TemporaryDirectory() as folder, postgresql() as url:
         if asked.part in ("paper", "both"):
             every = evaluated(url, asked.quick)
             print(shown(every))
@@ -58,11 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--part", choices=("paper", "large", "both"), default="both")
     parser.add_argument("--plots", type=Path, default=Path("lineage-plots"), metavar="DIR")
     return parser
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 def graphs(quick: bool) -> Iterator[tuple[str, int, Graph]]:

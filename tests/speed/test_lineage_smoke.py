@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,8 +20,8 @@ TINY = Large(runs=12, turns=1, rebuilds=1, warm=0)
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with postgresql(tmp_path_factory.mktemp("server")) as address:
+def url() -> Iterator[str]:
+    with postgresql() as address:
         yield address
 
 

@@ -15,9 +15,9 @@ DATABASES = ("sqlite", "postgresql")
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """The address of a PostgreSQL of our own."""
-    with postgresql(tmp_path_factory.mktemp("postgresql")) as url:
+    with postgresql() as url:
         yield url
 
 
