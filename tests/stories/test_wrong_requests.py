@@ -17,6 +17,7 @@ import xarray as xr
 from pyspark.sql import SparkSession
 
 from explorer.cli import main
+from inverses.ancestry import Ancestry
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
@@ -55,6 +56,7 @@ def little(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wor
         shutil.copytree(minima.path, stage / "table")
         how = replace(minima.made, box="own_minima")
         workspace.publish(stage, replace(minima, name="mine", path="table", made=how))
+    Ancestry.of(workspace).ancestors("minima")  # The first question writes the index.
     return workspace
 
 
