@@ -36,7 +36,7 @@ def main() -> int:
         if code := subprocess.run(check, cwd=ROOT).returncode:
             return code
     provide_browser()
-    side_by_side = ["-n", "2", "--dist", "loadgroup"]
+    side_by_side = ["-n", "2", "--dist", "loadfile"]
     tests = [sys.executable, "-m", "pytest", *side_by_side, *sys.argv[1:]]
     return subprocess.run(tests, cwd=ROOT).returncode
 

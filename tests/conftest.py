@@ -23,10 +23,6 @@ settings.register_profile(
 )
 
 
-SHARED = {"spark", "demo", "chromium"}
-BUSY = {"stories", "faults", "hostile", "speed"}
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--night", action="store_true", help="run the long examples too")
 
@@ -40,10 +36,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         nightly = [i for i in items if i.get_closest_marker("night")]
         items[:] = [i for i in items if i not in nightly]
         config.hook.pytest_deselected(items=nightly)
-    for item in items:
-        if SHARED & set(getattr(item, "fixturenames", ())) or BUSY & set(item.path.parts):
-            # All of these in one process, so that Spark and the demo are there once.
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -87,9 +87,16 @@ class Index:
         Given a connection it is done in that one's transaction, so that edges and their labels
         are there together or not at all; else in one of its own. One process does it at a time.
         """
+        if connection is None and not self._is_behind():
+            return
         with self._writing(connection) as store:
             store.wait()
             _append(store, store.taken())
+
+    def _is_behind(self) -> bool:
+        """Whether something waits to be encoded; asked first, so that nobody writes for nothing."""
+        with self.engine.connect() as connection:
+            return bool(connection.scalar(select(select(pending.c.source).exists())))
 
     def rebuild(self, connection: Connection | None = None) -> None:
         """Encode everything anew: no answer changes, but labels appended run by run get fewer."""

@@ -80,7 +80,7 @@ def test_two_hundred_kills_lose_nothing_in_a_workspace(in_memory: Path) -> None:
     assert sum(died) > 0
 
 
-def test_kills_lose_nothing_in_postgresql(in_memory: Path, postgres: Any) -> None:
+def test_kills_lose_nothing_in_postgresql(in_memory: Path, postgres: str) -> None:
     url = own_schema(postgres)
     promised = acknowledged(in_memory, 12, 3, url)
     everything = [run for runs in promised.values() for run in runs]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -110,9 +109,9 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(tmp_path: Path) -> No
     assert (tmp_path / "c").read_text().startswith("a thesis")
 
 
-def test_a_database_that_goes_away_is_said_and_nothing_is_half_written(postgres: Any) -> None:
+def test_a_database_that_goes_away_is_said_and_nothing_is_half_written(postgres: str) -> None:
     shared = Catalog(own_schema(postgres))
-    other = sa.create_engine(postgres.get_uri(driver="psycopg"))
+    other = sa.create_engine(postgres)
     with pytest.raises(Failed, match="does not answer"), shared.writing() as connection:
         connection.execute(texts.insert().values(hash="h", text="half"))
         ours = connection.scalar(sa.text("SELECT pg_backend_pid()"))

@@ -292,15 +292,15 @@ WHERE pid <> pg_backend_pid() AND datname IS NOT NULL
 
 
 @contextmanager
-def acting(postgres: Any) -> Iterator[sa.Connection]:
+def acting(postgres: str) -> Iterator[sa.Connection]:
     """A connection of somebody else, who may do anything."""
-    engine = sa.create_engine(postgres.get_uri(driver="psycopg"))
+    engine = sa.create_engine(postgres)
     with engine.begin() as connection:
         yield connection
     engine.dispose()
 
 
-def test_a_database_that_was_away_during_a_run_is_no_matter(tmp_path: Path, postgres: Any) -> None:
+def test_a_database_that_was_away_during_a_run_is_no_matter(tmp_path: Path, postgres: str) -> None:
     here = Workspace.create(tmp_path / "w", own_schema(postgres))
     with History.recorded(here, pipeline(), SPARK) as entry:
         step(here, entry, "a")
@@ -314,7 +314,7 @@ def test_a_database_that_was_away_during_a_run_is_no_matter(tmp_path: Path, post
 
 
 def test_a_database_that_is_away_at_the_end_fails_the_run_and_loses_no_dataset(
-    tmp_path: Path, postgres: Any
+    tmp_path: Path, postgres: str
 ) -> None:
     url = own_schema(postgres)
     here, schema = Workspace.create(tmp_path / "w", url), url.rpartition("%3D")[2]
