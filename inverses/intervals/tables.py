@@ -124,6 +124,8 @@ def prepare(engine: Engine) -> None:
     with engine.begin() as connection:
         if engine.dialect.name == POSTGRESQL:
             connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
+            # Before anything else is held: whoever writes edges now is waited for, not entangled.
+            connection.exec_driver_sql("LOCK TABLE edges IN SHARE ROW EXCLUSIVE MODE")
         for each in labels.sorted_tables:
             connection.execute(CreateTable(each, if_not_exists=True))
             for index in each.indexes:

@@ -414,6 +414,7 @@ def test_a_source_that_changed_or_went_is_said(
     )
     workspace = Workspace.create(tmp_path / "w")
     run(Pipeline.from_text(text), workspace, spark)
+    Ancestry.of(workspace).ancestors("minima")
     before = contents(workspace.path)
     data = file.read_bytes()
     file.write_bytes(data.replace(data[-64:], bytes(64)))
