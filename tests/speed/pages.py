@@ -16,7 +16,7 @@ from tests.speed.benchmarks import Scale, nothing
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured
-from tests.stories.explored import Explorer, click_at, exploring, opened
+from tests.stories.explored import Explorer, click_at, exploring, lit, opened, until
 
 OUTLINE, PATH = 0.150, 1.0  # seconds
 APART = 15  # degrees, so that a click is on one point of a track and no other
@@ -81,7 +81,8 @@ def visitors(workspace: Workspace) -> Iterator[tuple[Explorer, Page, Page]]:
 def clicked(page: Page, lon: float, lat: float) -> float:
     """Seconds from a click on the map to the outline it brings."""
     page.keyboard.press("Escape")
-    page.wait_for_timeout(250)
+    until(page, lambda: not lit(page, "outline"))
+    page.wait_for_timeout(400)
     page.evaluate(LISTEN, "map outline")
     click_at(page, lon, lat)
     return float(page.evaluate("() => window.heard"))
