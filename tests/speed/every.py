@@ -54,7 +54,9 @@ def one_row(table: Table) -> str | None:
 
 
 def _literal(value: object) -> str:
-    return f"'{value}'" if isinstance(value, np.datetime64) else f"{value}"
+    if isinstance(value, np.datetime64):
+        return f"'{value.astype('datetime64[us]')}'"
+    return f"{value}"
 
 
 def _text(box: type[Box], field: Path, rows: Path) -> str:

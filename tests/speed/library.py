@@ -89,7 +89,7 @@ SUBJECTS = (
     Subject("window", "box: window_mean, inputs: {field: field}", _neighbours,
             "time = '2000-01-02' and lat = 40 and lon = 100"),
     Subject("label", f"box: label, inputs: {{field: field}}, "
-            f"params: {{variable: slp, threshold: {LOW}, below: true}}", _regions,
+            f"params: {{variable: slp, threshold: {LOW}, side: below}}", _regions,
             "time = '2000-01-02' and lat = 60 and lon = 180"),
     Subject("resample", "box: resample_mean, inputs: {field: field}, params: {every: 4}",
             _coarser, "lat = 40 and lon = 100"),
@@ -179,7 +179,8 @@ def _first(workspace: Workspace, where: str) -> str:
     assert isinstance(made, Array)
     if "time" in where:
         return where
-    return f"{where} and time = '{coordinate(made, 'time')[0]}'"
+    first = coordinate(made, "time")[0].astype("datetime64[us]")
+    return f"{where} and time = '{first}'"
 
 
 def worst(bench: Bench, scale: Scale) -> list[Row]:
