@@ -26,6 +26,7 @@ from pipelines.datasets import Array, Attribute, Key, Table, Type
 from pipelines.workspace import Workspace
 
 Asked = frozenset[str]
+NOBODY = Registry({}, (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +225,11 @@ def _levels(
         attributes = asked_of(image, selection.attributes, arrow.box.asks)
     else:
         attributes = [a for a in image.attributes if any(a.name in each for each in asked)]
-    if arrow.box.flat:
-        attributes = [a for a in attributes if a.dims] or attributes
+    if arrow.box.flat and isinstance(image, Array):
+        of_cells = [a for a in attributes if a.dims]
+        # A coordinate of an array is of no variable: nobody has said what is behind it.
+        arrow = arrow if of_cells else replace(arrow, registry=NOBODY)
+        attributes = of_cells or attributes
     cells = {a.name for a in attributes if a.dims}
     found: list[Level] = []
     for name, inversions in _answering(arrow, attributes, asked is not None):

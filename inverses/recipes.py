@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 
 from inverses.registry import Registry, WeakInverse
-from pipelines.boxes.alone import Copied
 from pipelines.boxes.box import Box
+from pipelines.copied import Copied
 from pipelines.datasets import Array, Key, Table
 from pipelines.filters import Filter
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines import copied
 from pipelines.arrays import Ranges, coordinate
-from pipelines.boxes import alone
 from pipelines.boxes.box import (
     STATED,
     ArrayBox,
@@ -214,8 +214,9 @@ class IdentifyTracks(TableBox):
     )
 
     def alone(self, attributes: Set[str]) -> Box:
-        copied = alone.Copied(("time", "time_index", *PLACE), ("track",))
-        return self if "track" in attributes else copied
+        if "track" in attributes:
+            return self
+        return copied.Copied(("time", "time_index", *PLACE), ("track",))
 
     @property
     def reach_km(self) -> float:

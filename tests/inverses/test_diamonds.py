@@ -15,7 +15,10 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.guarantees import EXACT, names
+from inverses.planner import plan
 from inverses.proof import prove
+from inverses.registry import Registry
+from inverses.selection import select
 from inverses.trace import trace
 from inverses.wishes import trace_each
 from pipelines import arrays
@@ -133,3 +136,12 @@ def test_each_source_may_have_a_wish_of_its_own(sources: dict[str, Path], tmp_pa
         assert found <= whole if name == "one" else found >= whole
     with pytest.raises(Refused, match="did you mean"):
         trace_each(workspace, "found", where, {"onne": "pure"}, spark=HERE)
+
+
+def test_nobody_promises_what_is_behind_a_time_alone(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    workspace = ran(sources, tmp_path / "w")
+    selection = select(workspace, "calm", None, ["time"])
+    planned = plan(workspace, selection, EXACT, Registry.of())
+    assert names(planned.guarantee) == ["complete"]

@@ -1,4 +1,4 @@
-"""Boxes that stand in for others when only some attributes of a datum are to be made again."""
+"""A box that stands in for another when only what it copies is to be made again."""
 
 from __future__ import annotations
 
