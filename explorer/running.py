@@ -16,7 +16,7 @@ from pipelines.datasets import Dataset
 from pipelines.errors import Refused, WhenceError
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
-from pipelines.sources import as_dataset
+from pipelines.sources import recognised
 from pipelines.spark import Progress
 from pipelines.workspace import Workspace
 
@@ -82,7 +82,7 @@ class Running(Drawing):
         assert workspace is not None
 
         def task(spark: SparkSession, progress: Progress) -> dict[str, Dataset]:
-            pipeline.check_sources({n: as_dataset(n, s) for n, s in pipeline.sources.items()})
+            pipeline.check_sources({n: recognised(n, s) for n, s in pipeline.sources.items()})
             return run(pipeline, workspace, spark, progress)
 
         return task

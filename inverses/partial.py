@@ -15,11 +15,11 @@ from inverses.recipes import recipes
 from inverses.registry import Registry
 from inverses.replay import made_within, needed
 from pipelines.boxes.box import ArrayBox, Box, TableBox
-from pipelines.datasets import Array, Dataset, Key, Table
+from pipelines.datasets import Array, Dataset, Key, Made, Table
 from pipelines.errors import Refused, unknown
 from pipelines.pipeline import Pipeline, Step
 from pipelines.predicates import Predicate, parsed
-from pipelines.run import Run, array_of, attributes_of, publish_description, run, write
+from pipelines.run import Run, array_of, attributes_of, publish_description, run, writing, written
 from pipelines.spark import Progress, watched
 from pipelines.workspace import Workspace
 
@@ -69,19 +69,21 @@ def run_only(
     wanted.check(pipeline)
     known = registry or Registry.of()
 
-    def publish(one: Run, name: str, step: Step, made: Mapping[str, Dataset]) -> Dataset:
-        inputs = {port: cast(Table | Array, made[given]) for port, given in step.inputs.items()}
+    def publish(one: Run, name: str, step: Step) -> Dataset:
+        how = one.how(name, step)
+        inputs = {port: cast(Table | Array, given) for port, given in one.inputs(step).items()}
         if name != wanted.dataset:
-            return _described(one, name, step, inputs)
-        return _made(one, name, step, inputs, wanted.predicate, known)
+            return _described(one, name, step.box, inputs, how)
+        assert isinstance(step.box, TableBox)
+        return _made(one, name, step.box, inputs, how, wanted.predicate, known)
 
     return run(pipeline.up_to(wanted.dataset), workspace, spark, progress, publish)
 
 
-def _described(one: Run, name: str, step: Step, inputs: Mapping[str, Table | Array]) -> Dataset:
+def _described(
+    one: Run, name: str, box: Box, inputs: Mapping[str, Table | Array], how: Made
+) -> Dataset:
     """A dataset that is said to be made, and will be, where and when it is needed."""
-    how = one.how(name, step, inputs)
-    box = step.box
     if isinstance(box, ArrayBox):
         grid = box.grid(inputs)
         array = array_of(name, grid, attributes_of(box, inputs))
@@ -109,15 +111,15 @@ def _table(name: str, box: Box, inputs: Mapping[str, Table | Array]) -> Table:
 def _made(
     one: Run,
     name: str,
-    step: Step,
+    box: TableBox,
     inputs: Mapping[str, Table | Array],
+    how: Made,
     predicate: Predicate,
     registry: Registry,
 ) -> Dataset:
     """The wanted rows, published."""
     began = time.monotonic()
-    assert isinstance(step.box, TableBox)
-    image = replace(_table(name, step.box, inputs), made=one.how(name, step, inputs), kept=False)
+    image = replace(_table(name, box, inputs), made=how, kept=False)
     schema = pa.schema([(c, pa.type_for_alias(t)) for c, t in image.types.items()])
     kept = predicate.expression(schema)
     every = [image, *_behind(one.workspace, inputs.values())]
@@ -127,13 +129,13 @@ def _made(
         watched(one.spark, name, one.progress),
     ):
         _, parts, found = needed(image, predicate.region(schema), known, one.spark)
-        frame = made_within(step.box, found, parts, one.spark)
+        frame = made_within(box, found, parts, one.spark)
         mine = frame.mapInArrow(_keeping(kept), frame.schema)
-        made = write(mine, stage, name, image.attributes)
+        made = written(writing(mine, stage).toArrow(), mine, name, image.attributes)
         seconds = round(time.monotonic() - began, 3)
-        how = replace(one.how(name, step, inputs), seconds=seconds)
         notes = {"only": predicate.text}
-        return one.workspace.publish(stage, replace(made, made=how, notes=notes))
+        dataset = replace(made, made=replace(how, seconds=seconds), notes=notes)
+        return one.workspace.publish(stage, dataset)
 
 
 def _keeping(

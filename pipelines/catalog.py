@@ -189,14 +189,15 @@ class Catalog:
             with self.writing() as connection:
                 for step in MIGRATIONS[self._checked_version(connection) :]:
                     step(connection)
-                connection.execute(catalog.delete())
-                connection.execute(catalog.insert().values(version=VERSION))
+                connection.exec_driver_sql(f"DELETE FROM {catalog.name}")
+                connection.exec_driver_sql(f"INSERT INTO {catalog.name} VALUES ({VERSION})")
 
     def _checked_version(self, connection: sa.Connection) -> int:
         """The version of the tables; 0 if there are none yet."""
         if not sa.inspect(connection).has_table(catalog.name):
             return 0
-        found = int(connection.scalar(sa.select(sa.func.max(catalog.c.version))) or 0)
+        newest = connection.exec_driver_sql(f"SELECT max(version) FROM {catalog.name}")
+        found = int(newest.scalar() or 0)
         if found > VERSION:
             raise Refused(
                 f'the catalog at "{self.place}" has version {found}, this Whence knows versions '
@@ -218,7 +219,8 @@ def engine_at(url: str, keep_open: bool = False) -> sa.Engine:
         pool = pool if parsed.database else StaticPool
         waits = {"timeout": PATIENCE, "check_same_thread": False}
     # A connection that was kept through a long run may have died meanwhile: it is tried first.
-    engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits, pool_pre_ping=keep_open)
+    tried = keep_open and parsed.drivername == "postgresql+psycopg"
+    engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits, pool_pre_ping=tried)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _durable)
         sa.event.listen(engine, "begin", _begin)

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -18,9 +18,22 @@ PIECE = 2**18
 
 def fingerprint(path: Path) -> dict[str, Any]:
     """What is at a path: its size, its times and, unless it is very large, its checksum."""
-    size, times = _outside(path)
-    checksum = _checksum(path) if size <= WHOLE_CHECKSUM else None
-    return {"size": size, "times": times, "checksum": checksum, "newest": _newest(path)}
+    return summed(path, seen(path))
+
+
+def seen(path: Path) -> dict[str, Any]:
+    """What is at a path as far as its size and its times tell."""
+    return {**_outside(path)._asdict(), "checksum": None}
+
+
+def summed(path: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What was seen at a path, with its checksum unless it is very large."""
+    return {**known, "checksum": _checksum(path) if known["size"] <= WHOLE_CHECKSUM else None}
+
+
+def rests(path: Path, known: Mapping[str, Any]) -> bool:
+    """Whether nothing has happened to what is at a path since it was seen."""
+    return _rests(path, path, known["newest"])
 
 
 def content(dataset: Dataset) -> str:
@@ -36,52 +49,57 @@ def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) 
     """
     if all(_rests(path, p, known["newest"]) for p in parts or (path,)):
         return True
-    size, times = _outside(path)
+    found = _outside(path)
     if known["checksum"] is None:
-        return bool(times == known["times"])
-    return bool(size == known["size"] and _checksum(path) == known["checksum"])
-
-
-def _newest(path: Path) -> int:
-    """When something last happened to any file or directory: a time that nobody can set back."""
-    files = [str(file) for _, file in _files(path)]
-    folders = [folder for folder, _, _ in os.walk(path, followlinks=True)]
-    return max(os.stat(p).st_ctime_ns for p in (*files, *folders))
+        return bool(found.times == known["times"])
+    return bool(found.size == known["size"] and _checksum(path) == known["checksum"])
 
 
 def _rests(root: Path, part: Path, since: int) -> bool:
     """Whether nothing happened to a file, absent or not, nor to the directories down to it."""
     if part == root:
-        return _newest(root) <= since
+        return _outside(root).newest <= since
     down = (part, *part.parents[: len(part.relative_to(root).parts)])
     return all(p.stat().st_ctime_ns <= since for p in down if p.exists())
 
 
-def _outside(path: Path) -> tuple[int, str]:
-    """The size of all files, and their names, sizes and times in one sum."""
-    stats = [(name, file.stat()) for name, file in _files(path)]
+class Outside(NamedTuple):
+    """The size of all files; their names, sizes and times in one sum; and when something last
+    happened to any file or directory, a time that nobody can set back.
+    """
+
+    size: int
+    times: str
+    newest: int
+
+
+def _outside(path: Path) -> Outside:
+    stats = [(name, os.stat(file)) for name, file in _files(path)]
     listed = json.dumps([(name, s.st_size, s.st_mtime_ns) for name, s in stats])
-    return sum(s.st_size for _, s in stats), xxhash.xxh3_128_hexdigest(listed.encode())
+    folders = [os.stat(folder).st_ctime_ns for folder, _, _ in os.walk(path, followlinks=True)]
+    newest = max([*folders, *(s.st_ctime_ns for _, s in stats)])
+    times = xxhash.xxh3_128_hexdigest(listed.encode())
+    return Outside(sum(s.st_size for _, s in stats), times, newest)
 
 
 def _checksum(path: Path) -> str:
     """The names and contents of all files in one sum, made to notice change at little cost."""
     total, piece = xxhash.xxh3_128(), memoryview(bytearray(PIECE))
     for name, file in _files(path):
-        total.update(json.dumps([name, file.stat().st_size]).encode())
-        with file.open("rb", buffering=0) as handle:
+        total.update(json.dumps([name, os.stat(file).st_size]).encode())
+        with open(file, "rb", buffering=0) as handle:
             while read := handle.readinto(piece):
                 total.update(piece[:read])
     return total.hexdigest()
 
 
-def _files(path: Path) -> Iterator[tuple[str, Path]]:
+def _files(path: Path) -> Iterator[tuple[str, str]]:
     """Every file below a path, through links too, with its name there and in a fixed order."""
     if not path.is_dir():
-        yield "", path
+        yield "", str(path)
         return
     for folder, folders, files in os.walk(path, followlinks=True):
         folders.sort()
         for file in sorted(files):
             whole = os.path.join(folder, file)
-            yield whole.removeprefix(str(path)), Path(whole)
+            yield whole.removeprefix(str(path)), whole

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -61,19 +61,29 @@ class Run:
 class Entry:
     """A run that is under way: its name, and what it has made so far.
 
-    The journal is opened and the start written, and what was made is read for its fingerprint,
-    beside the run.
+    What the journal asks for is done beside it, best while Spark has the word: the journal is
+    opened and the start written, sources are named, what was made is read for its fingerprint.
     """
 
-    def __init__(self, run: str, beside: Executor, begin: Callable[[], History]) -> None:
+    def __init__(self, run: str, beside: Executor, beginning: Callable[[], Began]) -> None:
         self.run, self.began = run, time.monotonic()
         self.made: dict[str, Dataset] = {}
-        self._beside, self._begun = beside, beside.submit(begin)
+        self._beside, self._beginning = beside, beginning
         self._contents: dict[str, Future[str]] = {}
+        self._begun: Future[Began] | None = None
 
-    def ready(self) -> History:
-        """The journal, once it says that the run has begun: nothing is published before."""
-        return self._begun.result()
+    def begin(self) -> Future[Began]:
+        """Start to write down that the run has begun, unless that has been done."""
+        if self._begun is None:
+            self._begun = self._beside.submit(self._beginning)
+        return self._begun
+
+    def sources(self) -> dict[str, Dataset]:
+        """The sources as they are named, once the journal says that the run has begun."""
+        return self.begin().result().sources
+
+    def journal(self) -> History:
+        return self.begin().result().journal
 
     def add(self, name: str, dataset: Dataset) -> None:
         """Note a dataset that was published."""
@@ -81,8 +91,16 @@ class Entry:
         self._contents[name] = self._beside.submit(content, dataset)
 
     def contents(self) -> list[tuple[Dataset, str]]:
-        """What was made, each with its fingerprint."""
-        return [(dataset, self._contents[name].result()) for name, dataset in self.made.items()]
+        """The sources and what was made, each with its fingerprint."""
+        sources = [(dataset, content(dataset)) for dataset in self.sources().values()]
+        return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
+
+
+class Began(NamedTuple):
+    """What a run needs before it publishes: a journal that knows of it, and sources with names."""
+
+    journal: History
+    sources: dict[str, Dataset]
 
 
 class History:
@@ -100,25 +118,30 @@ class History:
     @classmethod
     @contextmanager
     def recorded(
-        cls, workspace: Workspace, pipeline: Pipeline, spark: Mapping[str, str]
+        cls,
+        workspace: Workspace,
+        pipeline: Pipeline,
+        spark: Mapping[str, str],
+        sources: Callable[[], dict[str, Dataset]] = dict,
     ) -> Iterator[Entry]:
         """Journal a run: one transaction when it starts, one with all its steps when it ends."""
         run, url = uuid.uuid4().hex[:12], workspace.catalog
 
-        def begin() -> History:
+        def beginning() -> Began:
             journal = cls(workspace, Catalog(url, keep_open=True))
-            return journal._caught_up()._start(run, pipeline, spark)
+            journal._caught_up()._start(run, pipeline, spark)
+            return Began(journal, sources())
 
         with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:
-            entry = Entry(run, beside, begin)
+            entry = Entry(run, beside, beginning)
             try:
                 yield entry
-                entry.ready()
+                entry.journal()
             except BaseException as error:
                 with suppress(Exception):  # what went wrong first is what is told
-                    entry.ready()._end(entry, FAILED, _reason(error))
+                    entry.journal()._end(entry, FAILED, _reason(error))
                 raise
-            entry.ready()._finish(entry)
+            entry.journal()._finish(entry)
 
     @classmethod
     def asked_of(cls, workspace: Workspace) -> History:
@@ -150,13 +173,12 @@ class History:
             elsewhere = None if self.workspace.keeps_own_catalog else self.catalog.place
             self.namespace = self.workspace.settled(elsewhere)
 
-    def _start(self, run: str, pipeline: Pipeline, spark: Mapping[str, str]) -> History:
+    def _start(self, run: str, pipeline: Pipeline, spark: Mapping[str, str]) -> None:
         self._settle()
         about = about_now(pipeline.name, spark)
         with self.catalog.writing() as connection:
             add_space(connection, self.namespace, self.workspace.path)
             add_run(connection, self.namespace, run, pipeline.text, about)
-        return self
 
     def _finish(self, entry: Entry) -> None:
         """The end of a run that did all it should, which may yet fail to be written."""

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,7 +22,7 @@ HERE = "whence:here"  # the namespace of a workspace that has none of its own ye
 
 def about_now(pipeline: str, spark: Mapping[str, str]) -> dict[str, str]:
     """What is said of a run that starts now."""
-    on = {"master": spark["master"], "spark": spark["version"], "whence": version("whence")}
+    on = {"master": spark["master"], "spark": spark["version"], "whence": _version()}
     return {"pipeline": pipeline, "at": now(), "who": _user(), "host": _host(), **on}
 
 
@@ -67,6 +68,11 @@ def lock_of(workspace: Path, run: str) -> Path:
 def _shown(path: Path) -> str:
     """A path as text, whatever bytes it is made of."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+@cache
+def _version() -> str:
+    return version("whence")
 
 
 def _host() -> str:

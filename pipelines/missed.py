@@ -12,7 +12,7 @@ import networkx as nx
 import sqlalchemy as sa
 
 from pipelines import earlier
-from pipelines.catalog import Catalog, ends, nodes, runs, spaces
+from pipelines.catalog import Catalog, ends, nodes, runs
 from pipelines.datasets import Dataset, Key
 from pipelines.disk import is_free
 from pipelines.errors import Failed
@@ -22,6 +22,11 @@ from pipelines.run_graph import DATASET, Growth, record
 from pipelines.workspace import Workspace
 
 DIED = "its process ended before it did"
+# Text is ready at once: every run asks these two, and should not wait for its journal.
+SPACE = sa.text("SELECT path FROM spaces WHERE namespace = :namespace")
+WITHOUT_END = sa.text(
+    "SELECT run FROM runs WHERE namespace = :namespace AND run NOT IN (SELECT run FROM ends)"
+)
 Line = dict[str, Any]
 
 
@@ -40,8 +45,8 @@ class Missed:
         with catalog.reading() as connection:
             living, dead = _open_runs(connection, namespace, workspace.path)
             versions = _lacking(connection, namespace, workspace, living, dead)
-            known = sa.select(spaces).where(spaces.c.namespace == namespace)
-            lines = () if connection.execute(known).first() else _lines(workspace)
+            known = connection.execute(SPACE, {"namespace": namespace}).first()
+            lines = () if known else _lines(workspace)
         return cls(workspace, frozenset(dead), versions, tuple(lines))
 
     def __bool__(self) -> bool:
@@ -81,8 +86,7 @@ def _is_gone(lock: Path) -> bool:
 
 
 def _without_end(connection: sa.Connection, namespace: str) -> set[str]:
-    kept = (runs.c.namespace == namespace) & runs.c.run.not_in(sa.select(ends.c.run))
-    return set(connection.scalars(sa.select(runs.c.run).where(kept)))
+    return set(connection.scalars(WITHOUT_END, {"namespace": namespace}))
 
 
 def _lacking(

@@ -117,8 +117,8 @@ def _axes(source: str, data: xr.Dataset, given: Mapping[str, str]) -> dict[str, 
 
 def _coordinates(data: xr.Dataset, kind: str) -> list[str]:
     """The coordinates with one dimension that are of a kind: by their attributes, else by name."""
-    for described in (data, data.cf.guess_coord_axis()):
-        found = [str(c) for c in described.cf.coordinates.get(kind, []) if data[c].ndim == 1]
+    for described in (lambda: data, data.cf.guess_coord_axis):  # to guess takes long
+        found = [str(c) for c in described().cf.coordinates.get(kind, []) if data[c].ndim == 1]
         own = [c for c in found if data[c].dims == (c,)]
         if found:
             return own or found

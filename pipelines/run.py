@@ -6,7 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
-from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table, to_json
-from pipelines.errors import WhenceError
+from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
 from pipelines.history import Entry, History
 from pipelines.pipeline import Pipeline, Step
-from pipelines.sources import as_dataset
+from pipelines.sources import as_dataset, fingerprinted
 from pipelines.spark import Progress, over, spared, watched, whereabouts
 from pipelines.tables import write_part
 from pipelines.workspace import Workspace
@@ -49,37 +48,18 @@ def run(
     publish: Publish | None = None,
 ) -> dict[str, Dataset]:
     """Run every box and `publish` what each makes; the journal says how it went."""
-    made: dict[str, Dataset] = {}
-    with (
-        History.recorded(workspace, pipeline, whereabouts(spark)) as entry,
-        ExitStack() as unkept,
-    ):
-        one = Run(workspace, spark, entry, progress, unkept)
-        for name, source in pipeline.sources.items():
-            found = as_dataset(name, source)
-            entry.ready()
-            made[name] = _publish_source(workspace, found)
-            entry.add(name, made[name])
+    sources = {name: as_dataset(name, source) for name, source in pipeline.sources.items()}
+
+    def named() -> dict[str, Dataset]:
+        return {name: workspace.named(fingerprinted(each)) for name, each in sources.items()}
+
+    recorded = History.recorded(workspace, pipeline, whereabouts(spark), named)
+    with recorded as entry, ExitStack() as unkept:
+        one = Run(workspace, spark, entry, progress, unkept, {**sources})
         for name, step in pipeline.in_order():
-            made[name] = (publish or Run.publish)(one, name, step, made)
-            entry.add(name, workspace.dataset(name, made[name].version))
-    return entry.made
-
-
-def _told(dataset: Dataset) -> str:
-    """A dataset in words, by which one that was read again equals itself."""
-    return json.dumps(to_json(dataset))
-
-
-def _publish_source(workspace: Workspace, source: Dataset) -> Dataset:
-    """Name a source in the workspace; the file stays where it is."""
-    # A damaged version is told to "run again", so it may not keep us from it.
-    with suppress(WhenceError):
-        known = workspace.dataset(source.name)
-        if _told(replace(known, version="")) == _told(source):
-            return known
-    with workspace.staged(source.name) as stage:
-        return workspace.publish(stage, source)
+            one.made[name] = (publish or Run.publish)(one, name, step)
+            entry.add(name, workspace.dataset(name, one.made[name].version))
+    return {**entry.sources(), **entry.made}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,42 +71,48 @@ class Run:
     entry: Entry
     progress: Progress | None
     unkept: ExitStack
+    made: dict[str, Dataset]
 
-    def publish(self, name: str, step: Step, made: Mapping[str, Dataset]) -> Dataset:
+    def inputs(self, step: Step) -> dict[str, Dataset]:
+        """What a step reads; sources may not have a version yet."""
+        return {port: self.made[given] for port, given in step.inputs.items()}
+
+    def publish(self, name: str, step: Step) -> Dataset:
         """Run one box; what it makes can be read by the others, published or not."""
         began = time.monotonic()
-        inputs = {port: made[given] for port, given in step.inputs.items()}
-        how = self.how(name, step, inputs)
         with ExitStack() as until_published:
             kept = until_published if step.keep else self.unkept
             stage = kept.enter_context(self.workspace.staged(name))
             with watched(self.spark, name, self.progress):
-                dataset = _made(step.box, inputs, self.spark, stage, name)
+                dataset = self._made(step.box, self.inputs(step), stage, name)
             seconds = round(time.monotonic() - began, 3)
-            dataset = replace(dataset, made=replace(how, seconds=seconds))
-            self.entry.ready()
+            dataset = replace(dataset, made=replace(self.how(name, step), seconds=seconds))
             if step.keep:
                 return self.workspace.publish(stage, dataset)
             described = publish_description(self.workspace, dataset, _coordinates(stage, dataset))
             return replace(described, kept=True, path=str(stage / dataset.path))
 
-    def how(self, name: str, step: Step, inputs: Mapping[str, Dataset]) -> Made:
-        """How a step is carried out in this run."""
-        versions = {p: (d.name, d.version) for p, d in inputs.items()}
+    def _made(self, box: Box, inputs: Mapping[str, Dataset], stage: Path, name: str) -> Dataset:
+        if isinstance(box, ArrayBox):
+            frame, array = _filling(box, inputs, self.spark, stage, name)
+            self.entry.begin()
+            frame.toArrow()
+            return array
+        assert isinstance(box, TableBox)
+        frame = box.run(inputs, self.spark)
+        stats = writing(frame, stage)
+        self.entry.begin()
+        return written(stats.toArrow(), frame, name, attributes_of(box, inputs))
+
+    def how(self, name: str, step: Step) -> Made:
+        """How a step is carried out in this run, once the journal says that it has begun."""
+        self.made.update(self.entry.sources())
+        versions = {p: (d.name, d.version) for p, d in self.inputs(step).items()}
         box = step.box
         return Made(box.name, name, box.params(), versions, self.entry.run, box.version)
 
 
-Publish = Callable[[Run, str, Step, Mapping[str, Dataset]], Dataset]
-
-
-def _made(
-    box: Box, inputs: Mapping[str, Dataset], spark: SparkSession, stage: Path, name: str
-) -> Dataset:
-    if isinstance(box, ArrayBox):
-        return _fill(box, inputs, spark, stage, name)
-    assert isinstance(box, TableBox)
-    return write(box.run(inputs, spark), stage, name, attributes_of(box, inputs))
+Publish = Callable[[Run, str, Step], Dataset]
 
 
 def _coordinates(stage: Path, dataset: Dataset) -> Grid | None:
@@ -152,12 +138,19 @@ def attributes_of(box: Box, inputs: Mapping[str, Dataset]) -> tuple[Attribute, .
     return box.attributes_of({port: each.attributes for port, each in inputs.items()})
 
 
-def write(frame: DataFrame, stage: Path, name: str, attributes: tuple[Attribute, ...]) -> Table:
-    """Write a data frame as Parquet, each task one file, and gather the bounds of its groups."""
+def writing(frame: DataFrame, stage: Path) -> DataFrame:
+    """To collect this is to write a data frame as Parquet, each task one file."""
     folder = stage / "table"
     folder.mkdir()
+    work = _writer(folder, to_arrow_schema(frame.schema))
+    return frame.mapInArrow(work, from_arrow_schema(STATS))
+
+
+def written(
+    stats: pa.Table, frame: DataFrame, name: str, attributes: tuple[Attribute, ...]
+) -> Table:
+    """The table that was written, with the bounds of its row groups."""
     schema = to_arrow_schema(frame.schema)
-    stats = frame.mapInArrow(_writer(folder, schema), from_arrow_schema(STATS)).toArrow()
     groups = [Group(**{**g, "bounds": json.loads(g["bounds"])}) for g in stats.to_pylist()]
     return Table(
         name=name,
@@ -183,10 +176,10 @@ def _writer(
     return write_rows
 
 
-def _fill(
+def _filling(
     box: ArrayBox, inputs: Mapping[str, Dataset], spark: SparkSession, stage: Path, name: str
-) -> Array:
-    """Lay out a Zarr array and let each task fill whole chunks of it."""
+) -> tuple[DataFrame, Array]:
+    """Lay out a Zarr array; to collect the frame is to let each task fill whole chunks of it."""
     store = stage / "array.zarr"
     grid = box.grid(inputs)
     lay_out(store, grid)
@@ -198,8 +191,7 @@ def _fill(
         write_block(store, box.block(inputs, cut), cut)
         yield pa.record_batch({"n": pa.array([1], pa.int64())})
 
-    over(spark, blocks, fill, pa.schema([("n", pa.int64())])).toArrow()
-    return array
+    return over(spark, blocks, fill, pa.schema([("n", pa.int64())])), array
 
 
 def lay_out(store: Path, grid: Grid) -> None:

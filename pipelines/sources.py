@@ -18,7 +18,7 @@ from pipelines.arrays import Chunk, opened
 from pipelines.datasets import Array, Attribute, Dataset, Quantity, Table, Time
 from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.files import open_file, reason, under_our_names
-from pipelines.fingerprints import fingerprint, unchanged
+from pipelines.fingerprints import rests, seen, summed, unchanged
 from pipelines.naming import AXES, VARIABLES, WIND, names_in
 from pipelines.parquet import table_in, with_bounds
 from pipelines.pipeline import Source
@@ -28,19 +28,31 @@ BLOCK_BYTES = 16 * 2**20
 
 
 def as_dataset(name: str, source: Source) -> Table | Array:
-    """What is in a source's file, and the fingerprint by which to know it again."""
+    """What is in a source's file, as it was seen; what to know it again by is yet to be summed."""
     if source.kind == "array":
         return as_array(name, source)
-    marked = replace(table_in(name, source), origin=fingerprint(Path(source.path)))
-    whole = with_bounds(marked)
-    check_unchanged(whole)
-    return whole
+    return with_bounds(replace(table_in(name, source), origin=seen(Path(source.path))))
 
 
 def as_array(name: str, source: Source) -> Array:
-    """The array in a source's file, and the fingerprint by which to know it again."""
+    """The array in a source's file, as it was seen."""
     found = array_in(name, source)
-    return replace(found, origin=fingerprint(Path(source.path)))
+    return replace(found, origin=seen(Path(source.path)))
+
+
+def fingerprinted(source: Table | Array) -> Table | Array:
+    """A source with the sum of its content, by which to know it again.
+
+    Boxes may have read it since it was seen: if it changed meanwhile, nobody knows what they read.
+    """
+    path, known = Path(source.path), source.origin
+    assert known is not None
+    found = replace(source, origin=summed(path, known))
+    if not rests(path, known):
+        raise SourceChanged(
+            f'source "{source.name}" ("{path}") changed while it was read; run again'
+        )
+    return found
 
 
 def recognised(name: str, source: Source) -> Table | Array:

@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
 from math import inf
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkException
@@ -272,4 +272,4 @@ def _reason(error: BaseException) -> str:
 
 def whereabouts(spark: SparkSession) -> dict[str, str]:
     """On which Spark something ran."""
-    return {"master": str(spark.sparkContext.master), "version": version("pyspark")}
+    return {"master": str(spark.sparkContext.master), "version": pyspark.__version__}

@@ -19,17 +19,21 @@ def pipeline(name: str = "p") -> Pipeline:
     return Pipeline(name, {}, {}, TEXT.format(name))
 
 
-def publish(workspace: Workspace, name: str, made: Made | None, text: str = "x") -> Dataset:
-    """A version of a small table; without a maker it is a source."""
+def described(name: str, made: Made | None, path: str = "table", text: str = "x") -> Table:
+    """A small table; without a maker it is a source."""
     origin = None if made else {"checksum": text, "times": "", "size": 1, "newest": 0}
-    described = Table(
-        name=name, version="", path="table", attributes=(Attribute("n", Quantity, ("n",)),),
+    return Table(
+        name=name, version="", path=path, attributes=(Attribute("n", Quantity, ("n",)),),
         types={"n": "int64"}, made=made, origin=origin,
     )  # fmt: skip
+
+
+def publish(workspace: Workspace, name: str, made: Made | None, text: str = "x") -> Dataset:
+    """A version of a small table."""
     with workspace.staged(name) as stage:
         (stage / "table").mkdir()
         (stage / "table" / "part").write_text(text)
-        return workspace.publish(stage, described)
+        return workspace.publish(stage, described(name, made, text=text))
 
 
 def step(
@@ -44,7 +48,7 @@ def step(
     """One box of a run: it makes the dataset of this name."""
     ports = {f"p{n}": d.key for n, d in enumerate(inputs)}
     how = Made(box or f"make_{name}", name, params or {}, ports, entry.run, version, 0.5)
-    entry.ready()
+    entry.sources()
     dataset = publish(workspace, name, how, text=name)
     entry.add(name, dataset)
     return dataset

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from pipelines.errors import Failed, Refused
 from pipelines.history import History
 from pipelines.workspace import Workspace
 from tests.databases import own_schema
-from tests.runs import SPARK, pipeline, publish, ran, step
+from tests.runs import SPARK, described, pipeline, publish, ran, step
 
 ROOT = Path(__file__).parents[2]
 CHAIN: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a", "b"]}
@@ -148,12 +149,10 @@ def test_a_version_that_is_made_again_under_its_old_number_has_its_own_ancestors
 
 def test_a_source_that_has_not_changed_is_one_node(here: Workspace) -> None:
     for text in ("one", "one", "two"):
-        with History.recorded(here, pipeline(), SPARK) as entry:
-            known = "field" in here.names() and here.dataset("field")
-            fresh = not known or (known.origin or {})["checksum"] != text
-            entry.ready()
-            entry.add("field", publish(here, "field", None, text) if fresh else known)
-            step(here, entry, "b", [entry.made["field"]])
+        source = described("field", None, str(here.path), text)
+        named = partial(lambda field: {"field": here.named(field)}, source)
+        with History.recorded(here, pipeline(), SPARK, named) as entry:
+            step(here, entry, "b", [entry.sources()["field"]])
     sources = [n for n in rows(History.of(here))["nodes"] if n.name == "field"]
     assert sorted((n.version, n.fingerprint) for n in sources) == [("v1", "one"), ("v2", "two")]
 

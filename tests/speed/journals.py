@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,19 +25,25 @@ from tests.speed.rows import Aim, Row
 class Forgotten:
     """A run that nobody writes down."""
 
+    named: dict[str, Dataset]
     run: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     made: dict[str, Dataset] = field(default_factory=dict)
 
-    def ready(self) -> None:
-        """There is nothing to wait for."""
+    def begin(self) -> None:
+        """There is nothing to be written."""
+
+    def sources(self) -> dict[str, Dataset]:
+        return self.named
 
     def add(self, name: str, dataset: Dataset) -> None:
         self.made[name] = dataset
 
     @classmethod
     @contextmanager
-    def recorded(cls, *about: Any) -> Iterator[Forgotten]:
-        yield cls()
+    def recorded(
+        cls, _: Any, __: Any, ___: Any, sources: Callable[[], dict[str, Dataset]]
+    ) -> Iterator[Forgotten]:
+        yield cls(sources())
 
 
 def without_journal(

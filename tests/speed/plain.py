@@ -34,7 +34,7 @@ ONE = pa.schema([("n", pa.int64())])
 def run_plainly(pipeline: Pipeline, workspace: Workspace, spark: SparkSession) -> None:
     """Run every box and publish its files as durably as ever, with nothing to trace them by."""
     made: dict[str, Dataset] = {}
-    with patch("pipelines.sources.fingerprint", return_value=None):
+    with patch("pipelines.sources.seen", return_value=None):
         for name, source in pipeline.sources.items():
             with workspace.staged(name) as stage:
                 made[name] = workspace.publish(stage, as_array(name, source))
