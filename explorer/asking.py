@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,10 @@ class Asking(param.Parameterized):
         super().__init__()  # type: ignore[no-untyped-call]
         self.workspace, self.registry = workspace, registry
         self.work, self.limits = work, limits
+
+    def after(self, act: Callable[[], None], *names: str) -> None:
+        """Do something whenever one of these has changed, once the map has shown it."""
+        self.param.watch(lambda *_: self.work.later(act), list(names))
 
     def ask(self, question: Question) -> None:
         """Plan a question and outline its answer; nothing is read but the selected rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import Field
 from html import escape
-from typing import Any, get_type_hints
+from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
@@ -13,6 +13,7 @@ import panel_material_ui as pmui
 from explorer.badges import badge_of
 from explorer.draft import Draft
 from explorer.drawing import Drawing
+from pipelines.boxes.box import hints_of
 from pipelines.pipeline import Step
 
 NOTHING = "(nothing)"
@@ -95,7 +96,7 @@ class Configure:
         return {"path": self._watched(path, read), "variables": self._watched(named, read)}
 
     def _step_fields(self, name: str, step: Step) -> dict[str, Any]:
-        hints = get_type_hints(type(step.box))
+        hints = hints_of(type(step.box))
         ports = {f"port {p.name}": self._port_field(name, p.name) for p in step.box.takes}
         declared = step.box.parameters()
         return ports | {

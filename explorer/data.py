@@ -25,7 +25,7 @@ class Data:
         self.view = pn.Column(
             self.dataset, self.count, self.table, sizing_mode="stretch_width", margin=(0, 8)
         )
-        asking.param.watch(self._offered, "traced")
+        asking.after(self._offered, "traced")
         self.dataset.param.watch(self._shown, "value")
         self._offered()
 

@@ -40,7 +40,7 @@ class Exporting:
         self.start.on_click(self._started)
         self.ready = pn.Column(sizing_mode="stretch_width")
         self.view = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
-        asking.param.watch(self._shown, "traced")
+        asking.after(self._shown, "traced")
         self.format.param.watch(self._shown, "value")
         self._shown()
 

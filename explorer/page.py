@@ -9,6 +9,7 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 
 from explorer.asking import Asking, Question
 from explorer.bars import Controls, Jobs
@@ -83,7 +84,7 @@ class Visit:
         self.jobs = Jobs(self.state, self.work, server.engine)
         self.looks = pn.Column(sizing_mode="stretch_width", margin=(0, 8))
         self._versions: list[tuple[str, str]] = []
-        self.asking.param.watch(self._followed, ["planned", "traced"])
+        self.asking.after(self._followed, "planned", "traced")
         self.asking.param.watch(self._noted, ["pinned"])
         self.view = self._page()
         if pn.state.location is not None:
@@ -124,6 +125,9 @@ class Visit:
             sidebar_width=250,
             busy_indicator=None,
         )
+        # Else every event of any visitor would have this page looked through, which takes 25 ms.
+        with param.edit_constant(page):
+            page.busy = False
         page.param.watch(lambda event: self.canvas.param.update(dark=event.new), "dark_theme")
         self.canvas.dark = page.dark_theme
         return page

@@ -147,12 +147,17 @@ class Picture:
         boxes = self.plane.boxes(np.asarray(rows, int), np.asarray(columns, int))
         which = boxes.pop("cell")
         named = np.array(colors or [VERMILLION] * len(np.atleast_1d(rows)), object)
-        self.layers[layer].data = {**boxes, "color": named[which]}
+        self._put(layer, {**boxes, "color": named[which]})
 
     def frame(self, layer: str, corners: Mapping[str, Any]) -> None:
         """Draw rectangles, given by their edges, in a layer."""
         count = len(corners["left"])
-        self.layers[layer].data = {**corners, "color": [VERMILLION] * count}
+        self._put(layer, {**corners, "color": [VERMILLION] * count})
+
+    def _put(self, layer: str, data: Mapping[str, Any]) -> None:
+        """Show something in a layer; an empty one that stays empty is not sent to the page."""
+        if len(data["left"]) or len(self.layers[layer].data["left"]):
+            self.layers[layer].data = dict(data)
 
     def _tapped(self, event: Any) -> None:
         if event.x is None or event.y is None:

@@ -47,7 +47,7 @@ class Why:
             sizing_mode="stretch_width", margin=(0, 8),
         )  # fmt: skip
         self.wish.param.watch(lambda event: self._wished(event.new), "value")
-        asking.param.watch(self._told, ["planned", "traced", "trouble", "pinned"])
+        asking.after(self._told, "planned", "traced", "trouble", "pinned")
         self._told()
 
     def _wished(self, want: str) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
 from inverses.ancestry import Ancestry
 from pipelines.catalog import nodes
 from pipelines.datasets import Dataset, Key
-from pipelines.errors import SourceChanged, WhenceError
+from pipelines.errors import Refused, SourceChanged, WhenceError
 from pipelines.fingerprints import content
 from pipelines.history import History
 from pipelines.run_graph import DATASET
@@ -33,8 +35,8 @@ class TrueAncestors:
         known = None
         with suppress(WhenceError):
             if dataset.made and isinstance(workspace, Workspace):
-                history = History.as_it_is(workspace)
-                known = _known(Ancestry(history), dataset) if history else None
+                made = Written(*dataset.key, dataset.made.run)
+                known = _known(workspace.path, workspace.catalog, workspace.namespace, made)
         return cls(dataset, known)
 
     def checked(self, found: Kept) -> Kept:
@@ -47,18 +49,32 @@ class TrueAncestors:
         return found
 
 
-def _known(ancestry: Ancestry, dataset: Dataset) -> dict[Key, set[str]] | None:
-    """By name and version, what tells each ancestor from others so called."""
-    assert dataset.made is not None
-    same = (nodes.c.namespace == ancestry.history.namespace) & (nodes.c.kind == DATASET)
-    same &= (nodes.c.name == dataset.name) & (nodes.c.version == dataset.version)
-    same &= nodes.c.run == dataset.made.run
-    with ancestry.catalog.reading() as connection:
+class Written(NamedTuple):
+    """What a run made, by which the journal finds it."""
+
+    name: str
+    version: str
+    run: str
+
+
+@lru_cache(1024)
+def _known(path: Path, catalog: str, namespace: str, made: Written) -> dict[Key, set[str]]:
+    """By name and version, what tells each ancestor from others so called.
+
+    What a run was given is written down once and never changed, so it is asked for once.
+    """
+    history = History.as_it_is(Workspace(path, catalog))
+    if history is None:
+        raise Refused("there is no journal")
+    same = (nodes.c.namespace == history.namespace) & (nodes.c.kind == DATASET)
+    same &= (nodes.c.name == made.name) & (nodes.c.version == made.version)
+    same &= nodes.c.run == made.run
+    with history.catalog.reading() as connection:
         node = connection.scalar(sa.select(sa.func.max(nodes.c.id)).where(same))
     if node is None:
-        return None
+        raise Refused(f'the journal does not know "{made.name}" {made.version}')
     found: dict[Key, set[str]] = {}
-    for name, version, mark in ancestry.marks(node):
+    for name, version, mark in Ancestry(history).marks(node):
         found.setdefault((name, version), set()).add(mark)
     return found
 

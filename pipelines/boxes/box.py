@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import isinf
@@ -106,7 +107,7 @@ class Box(ABC):
     def from_params(cls, given: Mapping[str, Any]) -> Self:
         """The box with these parameters, each checked for name, type and bounds."""
         known = {f.name: f for f in cls.parameters()}
-        hints = get_type_hints(cls)
+        hints = hints_of(cls)
         for name in given:
             if name not in known:
                 raise unknown("parameter", str(name), known, f'of box "{cls.name}"')
@@ -120,6 +121,12 @@ class Box(ABC):
     def params(self) -> dict[str, Any]:
         """The parameters this box has."""
         return {f.name: getattr(self, f.name) for f in self.parameters()}
+
+
+@cache
+def hints_of(box: type[Box]) -> dict[str, Any]:
+    """The types of what a box declares, which takes long to find out."""
+    return get_type_hints(box)
 
 
 class TableBox(Box):
