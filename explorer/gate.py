@@ -14,6 +14,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.server.auth_provider import AuthProvider
+from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 from tornado.websocket import WebSocketHandler
 
@@ -94,7 +95,8 @@ class Gate(AuthProvider):
             self._mark(request)
         elif (stream := getattr(request.request.connection, "stream", None)) is not None:
             # A message is three small frames: the second would wait 40 ms for the first's receipt.
-            stream.set_nodelay(True)
+            # Said while the connection is being made, this would be forgotten.
+            IOLoop.current().call_later(1, stream.set_nodelay, True)
         return "visitor"
 
     def _mark(self, request: Any) -> None:
