@@ -73,9 +73,9 @@ def run_only(
         how = one.how(name, step)
         inputs = {port: cast(Table | Array, given) for port, given in one.inputs(step).items()}
         if name != wanted.dataset:
-            return _described(one, name, step.box, inputs, how)
+            return one.note(_described(one, name, step.box, inputs, how))
         assert isinstance(step.box, TableBox)
-        return _made(one, name, step.box, inputs, how, wanted.predicate, known)
+        return one.note(_made(one, name, step.box, inputs, how, wanted.predicate, known))
 
     return run(pipeline.up_to(wanted.dataset), workspace, spark, progress, publish)
 

@@ -58,7 +58,6 @@ def run(
         one = Run(workspace, spark, entry, progress, unkept, {**sources})
         for name, step in pipeline.in_order():
             one.made[name] = (publish or Run.publish)(one, name, step)
-            entry.add(name, workspace.dataset(name, one.made[name].version))
     return {**entry.sources(), **entry.made}
 
 
@@ -88,9 +87,15 @@ class Run:
             seconds = round(time.monotonic() - began, 3)
             dataset = replace(dataset, made=replace(self.how(name, step), seconds=seconds))
             if step.keep:
-                return self.workspace.publish(stage, dataset)
-            described = publish_description(self.workspace, dataset, _coordinates(stage, dataset))
+                return self.note(self.workspace.publish(stage, dataset))
+            grid = _coordinates(stage, dataset)
+            described = self.note(publish_description(self.workspace, dataset, grid))
             return replace(described, kept=True, path=str(stage / dataset.path))
+
+    def note(self, published: Dataset) -> Dataset:
+        """Have a version that was published written down."""
+        self.entry.add(published.name, published)
+        return published
 
     def _made(self, box: Box, inputs: Mapping[str, Dataset], stage: Path, name: str) -> Dataset:
         if isinstance(box, ArrayBox):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import cftime
 import numpy as np
@@ -25,6 +25,7 @@ from pipelines.pipeline import Source
 from pipelines.stores import LARGEST_CHUNK, files_of
 
 BLOCK_BYTES = 16 * 2**20
+D = TypeVar("D", Table, Array)
 
 
 def as_dataset(name: str, source: Source) -> Table | Array:
@@ -40,7 +41,7 @@ def as_array(name: str, source: Source) -> Array:
     return replace(found, origin=seen(Path(source.path)))
 
 
-def fingerprinted(source: Table | Array) -> Table | Array:
+def fingerprinted(source: D) -> D:
     """A source with the sum of its content, by which to know it again.
 
     Boxes may have read it since it was seen: if it changed meanwhile, nobody knows what they read.

@@ -16,7 +16,7 @@ import yaml
 from pipelines.datasets import Array
 from pipelines.errors import WhenceError
 from pipelines.pipeline import Pipeline, Source
-from pipelines.sources import as_array
+from pipelines.sources import as_array, fingerprinted
 
 STEPS, ROWS, COLUMNS = 4, 9, 16
 AT_THE_SEAM, AT_THE_POLE = (1, 4, 0), (2, 0, 7)
@@ -236,7 +236,7 @@ def at(*cells: tuple[int, int, int]) -> str:
 
 
 def source_at(path: Path, **variables: str) -> Array:
-    return as_array("world", Source(str(path), variables=variables))
+    return fingerprinted(as_array("world", Source(str(path), variables=variables)))
 
 
 def written(data: xr.Dataset, folder: Path, name: str = "world.nc") -> Path:

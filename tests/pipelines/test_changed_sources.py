@@ -17,8 +17,9 @@ from inverses.trace import trace
 from pipelines.arrays import chunks_of
 from pipelines.datasets import Array
 from pipelines.errors import Failed, SourceChanged
+from pipelines.pipeline import Source
 from pipelines.run import run
-from pipelines.sources import check_unchanged
+from pipelines.sources import as_array, check_unchanged, fingerprinted
 from pipelines.tables import matching
 from pipelines.workspace import Workspace
 from tests import oracles
@@ -91,6 +92,15 @@ def test_a_chunk_that_moved_is_a_change(tmp_path: Path) -> None:
     check_unchanged(known)
     (path / "msl" / "1.2.3").rename(path / "msl" / "1.2.4")
     assert str(path) in refusal(SourceChanged, check_unchanged, known)
+
+
+def test_a_source_that_changes_while_boxes_read_it_fails_the_run(tmp_path: Path) -> None:
+    path = LAYOUTS["zarr_3"].at(tmp_path)
+    seen = as_array("world", Source(str(path)))
+    fingerprinted(seen)
+    group = zarr.open_group(path, mode="r+")
+    group["slp"][0, 0, 0] = 1.0
+    assert "changed while it was read" in refusal(SourceChanged, fingerprinted, seen)
 
 
 def test_a_change_behind_a_link_is_a_change(tmp_path: Path) -> None:

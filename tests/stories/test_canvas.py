@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Browser, expect
 from pyspark.sql import SparkSession
 
@@ -125,7 +124,6 @@ def undo_to_empty_and_redo(on: Bench) -> None:
     expect(on.page.locator(".react-flow__edge")).to_have_count(2)
 
 
-@pytest.mark.night
 def test_the_cyclone_pipeline_is_drawn_by_keyboard_alone(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -190,7 +188,6 @@ boxes:
 """
 
 
-@pytest.mark.night
 def test_a_circle_is_refused_by_hand_by_form_and_by_paste(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -216,7 +213,6 @@ def test_a_circle_is_refused_by_hand_by_form_and_by_paste(
         assert on.canvas.draft == before
 
 
-@pytest.mark.night
 def test_boxes_are_copied_and_pasted_as_text(chromium: Browser, workspace: Workspace) -> None:
     with bench(chromium, workspace) as on:
         on.open_text(CYCLONES)
@@ -268,7 +264,6 @@ def test_a_run_that_fails_says_so_on_its_box_and_one_that_is_cancelled_frees_the
         assert not on.canvas.work.busy
 
 
-@pytest.mark.night
 def test_run_to_here_runs_only_what_leads_there(
     chromium: Browser, workspace: Workspace, spark: SparkSession
 ) -> None:

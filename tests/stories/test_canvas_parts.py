@@ -25,7 +25,6 @@ def kept(workspace: Workspace, text: str) -> None:
     Shelf(workspace).save(Draft.from_text(text))
 
 
-@pytest.mark.night
 def test_exploring_selects_and_changes_nothing(chromium: Browser, demo: Workspace) -> None:
     """Traps: no click is told, read-only nodes must stay editable, one stylesheet is all."""
     with bench(chromium, demo) as on:
@@ -57,7 +56,6 @@ def drag(on: Bench, name: str, right: int, down: int) -> None:
     on.page.mouse.up()
 
 
-@pytest.mark.night
 def test_tab_and_enter_select_a_box_and_the_outline_does_too(
     chromium: Browser, demo: Workspace
 ) -> None:
@@ -101,7 +99,6 @@ def many(count: int) -> str:
     return draft.to_text()
 
 
-@pytest.mark.night
 def test_three_hundred_boxes_are_drawn_found_and_highlighted_quickly(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -125,7 +122,6 @@ def test_three_hundred_boxes_are_drawn_found_and_highlighted_quickly(
         expect(on.node("b237")).to_be_in_viewport()
 
 
-@pytest.mark.night
 def test_groups_fold_move_as_one_and_leave_the_text_alone(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -157,7 +153,6 @@ def test_groups_fold_move_as_one_and_leave_the_text_alone(
         assert {p.name for p in home.iterdir()} == {"cyclones.yaml", "cyclones.layout.json"}
 
 
-@pytest.mark.night
 def test_several_boxes_dragged_or_deleted_together_are_one_step(
     chromium: Browser, workspace: Workspace
 ) -> None:
@@ -219,7 +214,6 @@ def test_readers_see_and_select_but_neither_draw_nor_run(
         assert canvas.draft == before and not (demo.path / "pipelines").exists()
 
 
-@pytest.mark.night
 def test_the_canvas_opens_on_what_was_last_run(demo: Workspace, chromium: Browser) -> None:
     with bench(chromium, demo) as on:
         there, said = on.canvas.draft, Pipeline.from_text(CYCLONES)
