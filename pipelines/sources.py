@@ -25,7 +25,7 @@ from pipelines.pipeline import Source
 from pipelines.stores import LARGEST_CHUNK, files_of
 
 BLOCK_BYTES = 16 * 2**20
-D = TypeVar("D", Table, Array)
+D = TypeVar("D", bound=Table | Array)
 
 
 def as_dataset(name: str, source: Source) -> Table | Array:
