@@ -18,7 +18,7 @@ from pipelines.arrays import Chunk
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
-from pipelines.tables import column
+from pipelines.tables import column, numbered
 
 Piece = tuple[Chunk | int, Filter]
 BEFORE_ROW = 32
@@ -52,6 +52,11 @@ class Question:
             tuple(p.variables for p in parts),
             checked or len(parts) > 1,
         )
+
+    @property
+    def together(self) -> bool:
+        """Whether all candidates of a datum must be seen at once, to tell which of them count."""
+        return any(not v.pointwise for each in self.checks for c in each for v in c.verify)
 
     @property
     def around(self) -> tuple[Table | Array, str, Inputs]:
@@ -128,13 +133,14 @@ def settled(question: Question, candidates: pa.Table) -> pa.Table:
     """The candidates that count, each once for each selected datum."""
     if not question.combines or not candidates.num_rows:
         return candidates
-    candidates = candidates.sort_by([("part", "ascending"), ("owner", "ascending")])
+    if checked := any(question.checks):
+        candidates = candidates.sort_by([("part", "ascending"), ("owner", "ascending")])
     seen = {n: column(candidates, n) for n in candidates.column_names}
-    kept = np.flatnonzero(_verified(question, seen))
+    kept = np.flatnonzero(_verified(question, seen)) if checked else np.arange(len(candidates))
     kept = kept[_in_all_scalar_parts(question, seen, kept)]
     if len(question.checks) > 1:
-        identity = np.column_stack([seen[n][kept] for n in ("owner", *question.identity)])
-        kept = kept[np.unique(identity, axis=0, return_index=True)[1]]
+        same = numbered([seen[n][kept] for n in ("owner", *question.identity)])
+        kept = kept[np.unique(same, return_index=True)[1]]
     return candidates.take(kept)
 
 
@@ -174,8 +180,9 @@ def _in_all_scalar_parts(question: Question, seen: Seen, kept: NDArray[np.int64]
     scalar = np.array(question.scalar)[seen["part"][kept]]
     if sum(question.scalar) < 2:
         return np.ones(len(kept), bool)
-    identity = np.column_stack([seen[n][kept] for n in ("owner", *question.identity)])
-    found, which = np.unique(identity, axis=0, return_inverse=True)
+    identity = [seen[n][kept] for n in ("owner", *question.identity)]
+    _, first, which = np.unique(numbered(identity), return_index=True, return_inverse=True)
+    found = np.column_stack(identity)[first]
     in_parts = np.zeros((len(found), len(question.scalar)), bool)
     in_parts[which.ravel(), seen["part"][kept]] = True
     in_parts |= ~_concerned(question, found)

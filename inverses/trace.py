@@ -34,7 +34,7 @@ from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.filters import Filter, Span, lattice
 from pipelines.sources import check_unchanged
 from pipelines.spark import Progress, over, session, watched, whereabouts
-from pipelines.tables import as_filter, column
+from pipelines.tables import as_filter, column, numbered
 from pipelines.workspace import Workspace
 
 
@@ -204,7 +204,7 @@ def _asked(
 
 def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: int) -> DataFrame:
     """Read each piece once and settle it there, or after a shuffle if data straddle pieces."""
-    if not (question.combines and straddles(pieces, parts)):
+    if not (question.together and straddles(pieces, parts)):
         return over(
             spark,
             pieces,
@@ -240,15 +240,16 @@ def _gathered(work: _Work, dataset: Table | Array) -> Found:
     hops = work.reached[key]
     together = pa.concat_tables([rows for _, rows, _ in hops])
     identity = ["row"] if isinstance(dataset, Table) else ["variable", *dataset.dims]
-    stacked = np.column_stack([column(together, n) for n in identity])
-    _, first, which = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    same = numbered([column(together, n) for n in identity])
+    _, first, which = np.unique(same, return_index=True, return_inverse=True)
     rows = together.take(first).drop_columns(["owner", "part"])
     pairs = np.column_stack([column(together, "owner"), which.ravel()])
     ends = np.cumsum([found.num_rows for _, found, _ in hops])
     links: dict[Key, NDArray[np.int64]] = {}
     for (hop, _, _), mine in zip(hops, np.split(pairs, ends[:-1]), strict=True):
         known = links.get(hop.image.key, np.zeros((0, 2), np.int64))
-        links[hop.image.key] = np.unique(np.concatenate([known, mine]), axis=0)
+        both = np.concatenate([known, mine])
+        links[hop.image.key] = both[np.unique(numbered(list(both.T)), return_index=True)[1]]
     outline = reduce(lambda a, b: a | b, [each for _, _, each in hops])
     at = as_filter(rows.select(dataset.columns if isinstance(dataset, Table) else identity))
     chunks, size = len(work.reads.get(key, ())), work.bytes.get(key, 0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,9 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
         inside |= _missing(each.low)[box] & _missing(values)
         keep = inside | each.open[box]
         box, position = box[keep], position[keep]
-    pairs = np.unique(np.column_stack([filter_.owner[box], position]), axis=0)
-    return pairs[:, 0], pairs[:, 1]
+    owner = filter_.owner[box]
+    first = np.unique(numbered([owner, position]), return_index=True)[1]
+    return owner[first], position[first]
 
 
 def _between(
@@ -115,6 +117,24 @@ def _between(
     box = np.repeat(np.arange(len(filter_)), counts)
     step = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
     return box, order[first[box] + step]
+
+
+def numbered(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """A number for each row of some columns of integers, the same for equal rows alone.
+
+    >>> numbered([np.array([5, 5, 7]), np.array([-1, 2, -1])]).tolist()
+    [0, 3, 8]
+    """
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    least = [int(c.min()) for c in columns]
+    sizes = [int(c.max()) - low + 1 for c, low in zip(columns, least, strict=True)]
+    if prod(sizes) >= 2**63:
+        return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+    total = np.zeros(len(columns[0]), np.int64)
+    for values, low, size in zip(columns, least, sizes, strict=True):
+        total = total * size + (values - low)
+    return total
 
 
 def held(table: Table, filter_: Filter) -> pa.Table:
