@@ -43,6 +43,7 @@ class Row:
     facts: tuple[tuple[str, bool], ...] = ()
     notes: tuple[str, ...] = ()
     missing: str = ""
+    unit: str = "s"
 
     @property
     def of_ratio(self) -> Measured | None:
@@ -65,14 +66,17 @@ class Row:
         low, high = shown.spread
         return (
             self.name,
-            f"{median(self.measured.ours):.3f} s",
-            f"{median(self.measured.peer):.3f} s",
+            self._told(median(self.measured.ours)),
+            self._told(median(self.measured.peer)),
             f"{shown.ratio:.3g}x",
             f"{low:.3g} to {high:.3g}",
             str(len(shown.ratios)),
             repr(self.aim),
             "met" if self.met else "NOT MET",
         )
+
+    def _told(self, value: float) -> str:
+        return f"{value:.3f} s" if self.unit == "s" else f"{value:,.0f} {self.unit}"
 
     def remarks(self) -> list[str]:
         """What else there is to say, a line each."""
