@@ -178,14 +178,20 @@ def _beside_storm_tracker(bench: Bench, scale: Scale, size: Size) -> Row:
 
 def empty_job(bench: Bench, scale: Scale) -> list[Row]:
     """From click to verified cells, against an empty Spark job for each of its stages."""
-    one = tracing(bench, bench.workspace(scale.demo))
+    workspace = bench.workspace(scale.demo)
+    jobs = jobs_of(bench, workspace)
 
     def empty(folder: Path) -> object:
-        return [nothing(bench.spark) for _ in range(2)]
+        return [nothing(bench.spark) for _ in range(jobs)]
 
-    measured = _in_turns(bench, scale.turns, scale.warm, one, empty)
-    note = "two jobs of one task, each a mapInArrow that passes one row on"
+    measured = _in_turns(bench, scale.turns, scale.warm, tracing(bench, workspace), empty)
+    note = f"{jobs} of one task, a mapInArrow that passes one row on, as the trace has {jobs}"
     return [Row("empty job", Aim("<=", 2), measured, notes=(note,))]
+
+
+def jobs_of(bench: Bench, workspace: Workspace) -> int:
+    """How many Spark jobs it takes to trace a track point."""
+    return trace(workspace, "tracks", early_point(workspace), spark=bench.spark).spark["jobs"]
 
 
 def nothing(spark: SparkSession) -> object:

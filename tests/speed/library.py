@@ -132,7 +132,7 @@ SUBJECTS = (
     Subject("reduce", "box: reduce, inputs: {field: field}, params: {over: time}",
             _of_field(_columns), "lat = 40 and lon = 100"),
     Subject("regrid", "box: regrid, inputs: {field: field}, params: {resolution: 5.0}",
-            _corners, "time = '2000-01-02' and lat = 42.5 and lon = 102.5"),
+            _corners, "time = '2000-01-02' and lat between 41 and 44 and lon between 101 and 104"),
     Subject("aggregate", "box: aggregate, inputs: {rows: minima}, "
             "params: {keys: time_index, what: 'pressure:mean'}", _groups, "time_index = 40",
             before="  minima: {box: extract_minima, inputs: {field: field}}\n"),

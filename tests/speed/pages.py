@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 from pipelines.workspace import Workspace
 from tests.__main__ import CHROMIUMS
 from tests.browser import browser_path
-from tests.speed.benchmarks import Scale, nothing
+from tests.speed.benchmarks import Scale, jobs_of, nothing
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured
@@ -55,7 +55,7 @@ def page(bench: Bench, scale: Scale) -> list[Row]:
     with visitors(workspace) as (explorer, one, other):
         return [
             outlines(one, scale),
-            cells(bench, one, scale),
+            cells(bench, jobs_of(bench, workspace), one, scale),
             beside(one, other, scale),
             highlighting(explorer, one, scale),
         ]
@@ -109,7 +109,7 @@ def outlines(page: Page, scale: Scale) -> Row:
     return Row("click to outline", Aim("<=", 1), measured, notes=(note,))
 
 
-def cells(bench: Bench, page: Page, scale: Scale) -> Row:
+def cells(bench: Bench, jobs: int, page: Page, scale: Scale) -> Row:
     """From Trace back to lit cells, against as many empty Spark jobs, in turns."""
     ours, peer = [], []
     for turn in range(scale.warm + scale.turns):
@@ -121,12 +121,12 @@ def cells(bench: Bench, page: Page, scale: Scale) -> Row:
         button.click()
         lit = float(page.evaluate("() => window.heard"))
         began = time.perf_counter()
-        for _ in range(2):
+        for _ in range(jobs):
             nothing(bench.spark)
         if turn >= scale.warm:
             ours.append(lit)
             peer.append(time.perf_counter() - began)
-    note = "two empty jobs, each of one stage, as the trace has"
+    note = f"{jobs} of one stage, as the trace has {jobs}"
     return Row("click to cells", Aim("<=", 2), Measured(tuple(ours), tuple(peer)), notes=(note,))
 
 

@@ -89,7 +89,18 @@ def test_a_chunk_is_read_once_however_many_rows_need_it(
     found = everything.lineage
     assert found["agcm"].chunks_read == -(-agcm.shape[0] // agcm.chunks[0])
     assert found["minima"].chunks_read == len(minima.groups)  # type: ignore[union-attr]
-    assert everything.spark["jobs"] == 2
+    assert everything.spark["jobs"] == 1
+
+
+def test_what_needs_no_verification_is_the_same_read_here_or_by_spark(
+    everything: Answer, demo: Workspace, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.trace.HERE", -1)
+    by_spark = trace(demo, "tracks", None, spark=spark)
+    assert by_spark.spark["jobs"] == 2
+    for name, found in everything.lineage.items():
+        other = by_spark.lineage[name]
+        assert other.rows.equals(found.rows) and other.chunks_read == found.chunks_read
 
 
 def test_a_trace_of_a_track_is_a_trace_of_its_minima(demo: Workspace, spark: SparkSession) -> None:
@@ -193,4 +204,4 @@ def test_the_command_line_gives_the_same_cells(
     assert found == oracles.cells_behind(field, *key, MARGIN, True)
     assert answer["lineage"]["agcm"]["guarantee"] == ["complete", "pure"]
     assert answer["lineage"]["agcm"]["cells"] == len(found)
-    assert answer["spark"]["jobs"] <= 2
+    assert answer["spark"]["jobs"] == 1
