@@ -31,6 +31,7 @@ from inverses.replay import Again
 from inverses.selection import select
 from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
+from pipelines.errors import Failed
 from pipelines.filters import Filter, Span, lattice
 from pipelines.sources import check_unchanged
 from pipelines.spark import Progress, over, session, watched, whereabouts
@@ -214,7 +215,10 @@ def _read_here(work: _Work, label: str, question: Question, pieces: list[Piece])
     for number, piece in enumerate(pieces):
         if work.progress is not None:
             work.progress(label, number, len(pieces))
-        found.append(settled(question, read(question, piece)))
+        try:
+            found.append(settled(question, read(question, piece)))
+        except Failed as error:
+            raise Failed(f"{label}: {error}") from None
     return pa.concat_tables(found)
 
 

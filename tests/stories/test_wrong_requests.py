@@ -395,7 +395,7 @@ def test_rows_that_are_gone_or_garbled_are_said(ask: Ask, copied: Workspace) -> 
     assert_refused(ask("trace", "tracks", "-w", copied.path), 1, 'cannot read "tracks"')
 
 
-def test_minima_that_are_gone_are_said_by_spark_in_one_line(
+def test_minima_that_are_gone_are_said_in_one_line(
     ask: Ask, copied: Workspace, spark: SparkSession
 ) -> None:
     for part in (copied.path / "datasets" / "minima" / "v1" / "table").iterdir():
