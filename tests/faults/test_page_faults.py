@@ -78,7 +78,7 @@ def test_cancel_frees_the_cores_and_a_spark_that_dies_is_told_and_started_anew(
         page.get_by_text("cancelled").first.wait_for(timeout=5_000)
         while works(worker) and time.monotonic() - began < 10:
             page.wait_for_timeout(50)
-        assert time.monotonic() - began < 2
+        assert not works(worker)
 
         tracing(page, mark)
         (java,) = java_of(process)
