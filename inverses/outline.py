@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -59,8 +59,7 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
     """The weak inverses of a level applied to a selection, within what the level above found.
 
     Scalar attributes whose candidates are decided one by one, or not at all, are intersected
-    here already, so that only their common candidates are ever read; aggregate ones that have
-    the very same candidates, none of them checked, are asked about once.
+    here already, so that only their common candidates are ever read.
     """
     parts = [_part(hop, level, each, at, above) for each in level.inversions]
     early = [p for p in parts if p.scalar and _pointwise(p)]
@@ -70,26 +69,7 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
         same = [p for p in early if p.variables == variables]
         both = reduce(lambda a, b: a & b, [p.filter for p in same])
         merged[variables] = Part(both, tuple(c for p in same for c in p.checks), True, variables)
-    return [*merged.values(), *_each_once(late)]
-
-
-def _each_once(parts: Iterable[Part]) -> list[Part]:
-    """The parts without those that another, with no checks either, says already."""
-    found: list[Part] = []
-    for part in parts:
-        alike = (p for p in found if not (p.scalar or p.checks) and p.variables == part.variables)
-        if part.scalar or part.checks or not any(_same(p.filter, part.filter) for p in alike):
-            found.append(part)
-    return found
-
-
-def _same(one: Filter, other: Filter) -> bool:
-    """Whether two filters consist of the very same boxes."""
-    pairs = [(one.owner, other.owner)]
-    for key in one.spans.keys() & other.spans.keys():
-        ends = zip(astuple(one.spans[key]), astuple(other.spans[key]), strict=True)
-        pairs += list(ends)
-    return one.spans.keys() == other.spans.keys() and all(np.array_equal(*p) for p in pairs)
+    return [*merged.values(), *late]
 
 
 def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:

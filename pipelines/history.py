@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -65,25 +66,43 @@ class Entry:
     opened and the start written, sources are named, what was made is read for its fingerprint.
     """
 
-    def __init__(self, run: str, beside: Executor, beginning: Callable[[], Began]) -> None:
+    def __init__(
+        self,
+        run: str,
+        beside: Executor,
+        opening: Callable[[], History],
+        naming: Callable[[], dict[str, Dataset]],
+    ) -> None:
         self.run, self.began = run, time.monotonic()
         self.made: dict[str, Dataset] = {}
-        self._beside, self._beginning = beside, beginning
+        self._beside, self._opening, self._naming = beside, opening, naming
         self._contents: dict[str, Future[str]] = {}
-        self._begun: Future[Began] | None = None
 
-    def begin(self) -> Future[Began]:
+    def begin(self) -> None:
         """Start to write down that the run has begun, unless that has been done."""
-        if self._begun is None:
-            self._begun = self._beside.submit(self._beginning)
-        return self._begun
+        _ = self._sources
 
-    def sources(self) -> dict[str, Dataset]:
-        """The sources as they are named, once the journal says that the run has begun."""
-        return self.begin().result().sources
+    @cached_property
+    def _journal(self) -> Future[History]:
+        return self._beside.submit(self._opening)
+
+    @cached_property
+    def _sources(self) -> Future[dict[str, Dataset]]:
+        opened = self._journal
+
+        def named() -> dict[str, Dataset]:
+            opened.result()
+            return self._naming()
+
+        return self._beside.submit(named)
 
     def journal(self) -> History:
-        return self.begin().result().journal
+        """The journal, once it says that the run has begun."""
+        return self._journal.result()
+
+    def sources(self) -> dict[str, Dataset]:
+        """The sources as they are named: nothing is published before the journal is ready."""
+        return self._sources.result()
 
     def add(self, name: str, dataset: Dataset) -> None:
         """Note a dataset that was published."""
@@ -91,16 +110,13 @@ class Entry:
         self._contents[name] = self._beside.submit(content, dataset)
 
     def contents(self) -> list[tuple[Dataset, str]]:
-        """The sources and what was made, each with its fingerprint."""
-        sources = [(dataset, content(dataset)) for dataset in self.sources().values()]
+        """The sources and what was made, each with its fingerprint.
+
+        Where sources could not be named the run has failed, and has made nothing.
+        """
+        named = {} if self._sources.exception() else self.sources()
+        sources = [(dataset, content(dataset)) for dataset in named.values()]
         return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
-
-
-class Began(NamedTuple):
-    """What a run needs before it publishes: a journal that knows of it, and sources with names."""
-
-    journal: History
-    sources: dict[str, Dataset]
 
 
 class History:
@@ -127,13 +143,13 @@ class History:
         """Journal a run: one transaction when it starts, one with all its steps when it ends."""
         run, url = uuid.uuid4().hex[:12], workspace.catalog
 
-        def beginning() -> Began:
-            journal = cls(workspace, Catalog(url, keep_open=True))
-            journal._caught_up()._start(run, pipeline, spark)
-            return Began(journal, sources())
+        def opening() -> History:
+            journal = cls(workspace, Catalog(url, keep_open=True))._caught_up()
+            journal._start(run, pipeline, spark)
+            return journal
 
         with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:
-            entry = Entry(run, beside, beginning)
+            entry = Entry(run, beside, opening, sources)
             try:
                 yield entry
                 entry.journal()

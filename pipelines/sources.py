@@ -48,8 +48,12 @@ def fingerprinted(source: D) -> D:
     """
     path, known = Path(source.path), source.origin
     assert known is not None
-    found = replace(source, origin=summed(path, known))
-    if not rests(path, known):
+    try:
+        found = replace(source, origin=summed(path, known))
+        rested = rests(path, known)
+    except OSError as error:
+        raise Failed(f'source "{source.name}": cannot read "{path}": {reason(error)}') from None
+    if not rested:
         raise SourceChanged(
             f'source "{source.name}" ("{path}") changed while it was read; run again'
         )

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from pipelines.catalog import tables
 from pipelines.comparison import changed_lines, compare
-from pipelines.datasets import Made
-from pipelines.errors import Failed, Refused
+from pipelines.datasets import Dataset, Made
+from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.history import History
 from pipelines.workspace import Workspace
 from tests.databases import own_schema
@@ -155,6 +155,17 @@ def test_a_source_that_has_not_changed_is_one_node(here: Workspace) -> None:
             step(here, entry, "b", [entry.sources()["field"]])
     sources = [n for n in rows(History.of(here))["nodes"] if n.name == "field"]
     assert sorted((n.version, n.fingerprint) for n in sources) == [("v1", "one"), ("v2", "two")]
+
+
+def test_a_run_whose_source_cannot_be_named_has_failed_and_says_why(here: Workspace) -> None:
+    def changed() -> dict[str, Dataset]:
+        raise SourceChanged('source "field" changed while it was read')
+
+    with pytest.raises(SourceChanged), History.recorded(here, pipeline(), SPARK, changed) as entry:
+        step(here, entry, "a")
+    ((found,), _) = History.asked_of(here).runs()
+    assert (found.how, found.made) == ("failed", ()) and "changed while" in found.why
+    assert here.names() == []
 
 
 def test_runs_are_found_by_what_they_mention(here: Workspace) -> None:
