@@ -16,6 +16,12 @@ from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
 
 NODE, ABOVE = bindparam("node", type_=NUMBER), bindparam("above", type_=NUMBER)
+ASKED = bindparam("asked", expanding=True)
+BEHIND = select(
+    select(pending.c.source).exists(),
+    select(func.count()).where(nodes.c.id.in_(ASKED)).scalar_subquery(),
+)
+"""Whether something waits to be encoded, and how many of the nodes asked about there are."""
 
 MANY = 10_000
 """After as many new rows the database is asked to tidy up."""
@@ -129,9 +135,7 @@ class Index:
 
 def _is_behind(connection: Connection, asked: tuple[int, ...]) -> bool:
     """Whether there is something to encode; nodes that are not there are refused."""
-    waiting = select(pending.c.source).exists()
-    known = select(func.count()).where(nodes.c.id.in_(set(asked))).scalar_subquery()
-    behind, found = connection.execute(select(waiting, known)).one()
+    behind, found = connection.execute(BEHIND, {"asked": list(set(asked))}).one()
     if found < len(set(asked)):
         there = set(connection.scalars(select(nodes.c.id).where(nodes.c.id.in_(set(asked)))))
         raise Refused(f"no node {min(set(asked) - there)} in this catalog")

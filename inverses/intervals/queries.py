@@ -23,7 +23,8 @@ from sqlalchemy import (
 )
 
 from inverses.intervals.blocks import BLOCK
-from inverses.intervals.tables import POSTGRESQL, blocks, nested, places, spans
+from inverses.intervals.tables import blocks, nested, places, spans
+from inverses.intervals.views import POSTGRESQL
 
 Asked = int | ColumnElement[int]
 Nodes = Select[tuple[int]]

@@ -13,7 +13,6 @@ from inverses.intervals.encode import Labels
 from inverses.intervals.queries import Queries
 from inverses.intervals.ranges import NONE, Ranges, ranges, united
 from inverses.intervals.tables import (
-    POSTGRESQL,
     blocks,
     edges,
     nested,
@@ -23,6 +22,7 @@ from inverses.intervals.tables import (
     spans,
     state,
 )
+from inverses.intervals.views import POSTGRESQL
 
 AT_ONCE = 500
 """A question about many nodes is asked for so many at a time."""

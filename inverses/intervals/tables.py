@@ -23,10 +23,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from inverses.intervals.views import POSTGRESQL, creations
 from pipelines.errors import Refused
 
 FORMAT = 1
-POSTGRESQL = "postgresql"
 LOCK = 5_148_520_713
 """Whoever makes the tables in PostgreSQL holds this lock meanwhile."""
 
@@ -133,10 +133,14 @@ def prepare(engine: Engine) -> None:
         for statement in ON_POSTGRESQL if engine.dialect.name == POSTGRESQL else ON_SQLITE:
             connection.exec_driver_sql(statement)
         _begin(connection)
+        for statement in creations(engine.dialect.name):
+            connection.exec_driver_sql(statement)
 
 
 def _is_ready(engine: Engine) -> bool:
-    if not inspect(engine).has_table(state.name):
+    """Whether all is there up to the last of the views, which are made last."""
+    there = inspect(engine)
+    if not there.has_table(state.name):
         return False
     with engine.connect() as connection:
         found = connection.scalar(select(state.c.format))
@@ -145,11 +149,13 @@ def _is_ready(engine: Engine) -> bool:
             f"the lineage index has format {found}, this Whence knows format {FORMAT}; "
             "ask with the version that made it"
         )
-    return found is not None
+    return found is not None and there.has_table("descendants")
 
 
 def _begin(connection: Connection) -> None:
-    """Note every edge that was there before; the row that says so comes last."""
+    """Note every edge that was there before, if that has not been done; then say that it is."""
+    if connection.scalar(select(state.c.format)) is not None:
+        return
     noting = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
     before = select(edges.c.source, edges.c.target).where(true())
     connection.execute(

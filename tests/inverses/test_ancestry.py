@@ -7,6 +7,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+import sqlalchemy as sa
 
 from inverses.ancestry import Ancestry, Wanted
 from pipelines.errors import Refused
@@ -48,6 +49,13 @@ def named(relatives: list[object]) -> list[str]:
     return sorted(r.name for r in relatives)  # type: ignore[attr-defined]
 
 
+def seen(history: History, view: str, name: str) -> list[str]:
+    """What the catalog says to who asks it in SQL."""
+    with history.catalog.reading() as connection:
+        asked = sa.text(f"SELECT name FROM {view} WHERE of_name = :name ORDER BY name")
+        return list(connection.scalars(asked, {"name": name}))
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
     chance = random.Random(seed)
@@ -63,6 +71,8 @@ def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
         assert named(ancestry.descendants(name, Wanted((TASK,)))) == sorted(
             n for n in after if n[0] == "t"
         )
+        assert seen(history, "ancestors", name) == sorted(before)
+        assert seen(history, "descendants", name) == sorted(after)
         assert ancestry.count_ancestors(name, EVERY) == len(before)
         assert ancestry.count_descendants(name) == len([n for n in after if n[0] == "d"])
         some = Wanted((DATASET, TASK), "*1*")

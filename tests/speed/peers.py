@@ -12,13 +12,6 @@ from inverses.intervals.tables import nested, places, spans
 from tests.speed.histories import COUNTED, LISTED, RECURSIVE, SEARCHED, Asked, ms
 from tests.speed.rows import Row
 
-RANGED = (
-    "SELECT by_maker.node FROM lineage_places AS here, lineage_spans AS s,"
-    " lineage_places AS by_maker WHERE here.node = {node} AND s.part = here.part"
-    " AND here.made BETWEEN s.made_from AND s.made_to"
-    " AND by_maker.maker BETWEEN s.maker_from AND s.maker_to"
-)
-
 
 def duckdb_rows(asked: Asked) -> Iterator[Row]:
     """DuckDB: the same labels and the same query, beside its own recursive query."""

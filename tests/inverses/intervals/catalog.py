@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Engine, text
 from tests.graphs import Graph
 
 TABLES = (
-    "CREATE TABLE nodes (id BIGINT PRIMARY KEY)",
+    "CREATE TABLE nodes (id BIGINT PRIMARY KEY, kind TEXT DEFAULT 'dataset', namespace TEXT,"
+    " name TEXT, version TEXT, run TEXT, step TEXT)",
     "CREATE TABLE edges (source BIGINT NOT NULL, target BIGINT NOT NULL,"
     " PRIMARY KEY (source, target))",
     "CREATE INDEX edges_by_target ON edges (target, source)",
@@ -45,7 +46,7 @@ class Catalog:
         """Add nodes and edges within a transaction."""
         every = [{"id": node} for node in nodes]
         if every:
-            connection.execute(text("INSERT INTO nodes VALUES (:id)"), every)
+            connection.execute(text("INSERT INTO nodes (id) VALUES (:id)"), every)
         pairs = [{"source": source, "target": target} for source, target in edges]
         if pairs:
             connection.execute(text("INSERT INTO edges VALUES (:source, :target)"), pairs)
