@@ -16,7 +16,7 @@ from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
 
 NODE, ABOVE = bindparam("node", type_=NUMBER), bindparam("above", type_=NUMBER)
-ASKED = bindparam("asked", expanding=True)
+ASKED: Any = bindparam("asked", expanding=True)
 BEHIND = select(
     select(pending.c.source).exists(),
     select(func.count()).where(nodes.c.id.in_(ASKED)).scalar_subquery(),
