@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,32 +74,52 @@ class Outside(NamedTuple):
 
 
 def _outside(path: Path) -> Outside:
-    stats = [(name, os.stat(file)) for name, file in _files(path)]
-    listed = json.dumps([(name, s.st_size, s.st_mtime_ns) for name, s in stats])
-    folders = [os.stat(folder).st_ctime_ns for folder, _, _ in os.walk(path, followlinks=True)]
-    newest = max([*folders, *(s.st_ctime_ns for _, s in stats)])
+    files, folders = _below(path)
+    listed = json.dumps([(f.name, f.size, f.modified) for f in files])
     times = xxhash.xxh3_128_hexdigest(listed.encode())
-    return Outside(sum(s.st_size for _, s in stats), times, newest)
+    return Outside(sum(f.size for f in files), times, max(f.happened for f in files + folders))
 
 
 def _checksum(path: Path) -> str:
     """The names and contents of all files in one sum, made to notice change at little cost."""
     total, piece = xxhash.xxh3_128(), memoryview(bytearray(PIECE))
-    for name, file in _files(path):
-        total.update(json.dumps([name, os.stat(file).st_size]).encode())
-        with open(file, "rb", buffering=0) as handle:
+    for file in _below(path)[0]:
+        total.update(json.dumps([file.name, file.size]).encode())
+        with open(f"{path}{file.name}", "rb", buffering=0) as handle:
             while read := handle.readinto(piece):
                 total.update(piece[:read])
     return total.hexdigest()
 
 
-def _files(path: Path) -> Iterator[tuple[str, str]]:
-    """Every file below a path, through links too, with its name there and in a fixed order."""
+class Entry(NamedTuple):
+    """A file or a folder below a path: its name there, its size, when it was modified, and when
+    anything happened to it.
+    """
+
+    name: str
+    size: int
+    modified: int
+    happened: int
+
+
+def _entry(name: str, stat: os.stat_result) -> Entry:
+    return Entry(name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+def _below(path: Path) -> tuple[list[Entry], list[Entry]]:
+    """All files and all folders from a path down, through links too, in a fixed order."""
+    first = _entry("", os.stat(path))
     if not path.is_dir():
-        yield "", str(path)
-        return
-    for folder, folders, files in os.walk(path, followlinks=True):
-        folders.sort()
-        for file in sorted(files):
-            whole = os.path.join(folder, file)
-            yield whole.removeprefix(str(path)), whole
+        return [first], []
+    files: list[Entry] = []
+    folders: list[Entry] = []
+    waiting = [first]
+    while waiting:
+        folders.append(folder := waiting.pop())
+        inside: dict[bool, list[Entry]] = {True: [], False: []}
+        with os.scandir(f"{path}{folder.name}") as found:
+            for each in found:
+                inside[each.is_dir()].append(_entry(f"{folder.name}/{each.name}", each.stat()))
+        files += sorted(inside[False])
+        waiting += sorted(inside[True], reverse=True)
+    return files, folders

@@ -24,7 +24,7 @@ from pipelines.boxes.box import ArrayBox, Grid, TableBox
 from pipelines.datasets import Array, Dataset, Group, Table
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_array
-from pipelines.spark import over, watched
+from pipelines.spark import over, spared, watched
 from pipelines.tables import GROUP_ROWS
 from pipelines.workspace import Workspace
 
@@ -75,7 +75,10 @@ def _writer(
         rows = pa.Table.from_batches(list(batches), schema)
         if rows.num_rows:
             file = folder / f"part-{task.partitionId():05d}.parquet"
-            pq.write_table(rows, file, row_group_size=GROUP_ROWS, compression="zstd")
+            temporary = file.with_suffix(".partial")
+            pq.write_table(rows, temporary, row_group_size=GROUP_ROWS, compression="zstd")
+            temporary.replace(file)
+        spared()
         yield pa.record_batch([[rows.num_rows]], schema=ONE)
 
     return write
