@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.moments import in_words
+
 Values = NDArray[Any]
 
 
@@ -288,6 +290,8 @@ def _range(low: Any, high: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, np.datetime64):
+        return in_words(value)
     return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Moments: times of any calendar between limits, and halfway between others."""
+"""Moments: times of any calendar between limits, halfway between others, and in words."""
 
 from __future__ import annotations
 
@@ -58,3 +58,13 @@ def _date(limit: str) -> np.datetime64:
 def middle(first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
     """Halfway between each two numbers or times."""
     return np.asarray(first + (last - first) / 2)
+
+
+def in_words(value: np.datetime64) -> str:
+    """A time, told no finer than it is.
+
+    >>> in_words(np.datetime64("2000-01-16T06:00:00.000000"))
+    '2000-01-16T06:00'
+    """
+    coarse = (value.astype(f"datetime64[{unit}]") for unit in ("m", "s"))
+    return str(next((each for each in coarse if each == value), value))

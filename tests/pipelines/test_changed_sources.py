@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+import xxhash
 import zarr
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,7 @@ from inverses.trace import trace
 from pipelines.arrays import chunks_of
 from pipelines.datasets import Array
 from pipelines.errors import Failed, SourceChanged
+from pipelines.fingerprints import fingerprint
 from pipelines.pipeline import Source
 from pipelines.run import run
 from pipelines.sources import as_array, check_unchanged, fingerprinted
@@ -204,5 +206,16 @@ def test_a_trace_looks_at_no_more_files_for_a_longer_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = source_at(STORES["turned"](tmp_path))
-    monkeypatch.setattr("pipelines.fingerprints._files", lambda path: pytest.fail("all of them"))
+    monkeypatch.setattr("pipelines.fingerprints._below", lambda path: pytest.fail("all of them"))
     check_unchanged(known, chunks_of(known, "slp")[:1])
+
+
+def test_a_sum_is_of_files_in_an_order_that_never_changes(tmp_path: Path) -> None:
+    for name in ("b/2", "b/10", "a/z/1", "c", "B", "a.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"in {name}")
+    total = xxhash.xxh3_128()
+    for name in ("/B", "/a.txt", "/c", "/a/z/1", "/b/10", "/b/2"):
+        text = f"in {name[1:]}"
+        total.update(f'["{name}", {len(text)}]{text}'.encode())
+    assert fingerprint(tmp_path)["checksum"] == total.hexdigest()
