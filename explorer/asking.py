@@ -15,7 +15,8 @@ from explorer.work import Work
 from inverses.answer import Answer, Found, Limits
 from inverses.guarantees import wish
 from inverses.outline import Price, outline, prices
-from inverses.planner import Plan, plan
+from inverses.planner import plan
+from inverses.plans import Plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select

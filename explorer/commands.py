@@ -25,8 +25,8 @@ from inverses.answer import Limits
 from inverses.guarantees import names, wish
 from inverses.outline import Price, prices
 from inverses.partial import Only, run_only
-from inverses.planner import Plan
 from inverses.planner import plan as planned
+from inverses.plans import Plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select

@@ -14,7 +14,7 @@ from inverses import words
 from inverses.answer import Found, asked_json, hops_json
 from inverses.guarantees import names
 from inverses.outline import Price
-from inverses.planner import Plan
+from inverses.plans import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
 from pipelines.datasets import Array, Table

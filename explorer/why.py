@@ -15,7 +15,7 @@ from explorer.text import badge, meaning, prose
 from inverses import words
 from inverses.answer import Found
 from inverses.guarantees import names
-from inverses.planner import Hop
+from inverses.plans import Hop
 from pipelines.datasets import Array
 
 EMPTY = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inverses.guarantees import EXACT, Guarantee, names
 from inverses.outline import Price
-from inverses.planner import Level, Plan
+from inverses.plans import Level, Plan
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.influence import Influences, plain
-from inverses.planner import Hop
+from inverses.plans import Hop
 from inverses.registry import Registration, Registry
 from inverses.samples import Sample, samples
 from inverses.trials import Items, data_of, found_by, inversions, made_by

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from inverses.answer import Limits, plain_value
 from inverses.guarantees import EXACT, Guarantee, names, wish
 from inverses.outline import VARIABLE, combined, parts_of
-from inverses.planner import Hop, behind, plan
+from inverses.planner import behind, plan
+from inverses.plans import Hop
 from inverses.registry import Registry
 from inverses.selection import Selection, select
 from inverses.trace import invert

@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from inverses.planner import Hop, Inversion, Level, Plan
+from inverses.plans import Hop, Inversion, Level, Plan
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk

@@ -12,7 +12,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from inverses.outline import outline
-from inverses.planner import Hop, Plan
+from inverses.plans import Hop, Plan
 from inverses.recipes import Recipes
 from inverses.registry import Inputs
 from pipelines.arrays import coordinate, inside, touched

@@ -25,7 +25,8 @@ from inverses.candidates import (
 )
 from inverses.guarantees import wish
 from inverses.outline import Part, Price, combined, parts_of, prices
-from inverses.planner import Hop, Plan, plan
+from inverses.planner import plan
+from inverses.plans import Hop, Plan
 from inverses.registry import Inputs, Registry
 from inverses.replay import Again
 from inverses.selection import select

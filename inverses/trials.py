@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
-from inverses.planner import Arrow, Hop, Inversion, Level, inversion_of
+from inverses.planner import Arrow, inversion_of
+from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
 from inverses.trace import invert

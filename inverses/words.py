@@ -9,7 +9,7 @@ from inverses.answer import Answer, Found, estimated_seconds
 from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
-from inverses.planner import Hop, Inversion, Level, Plan
+from inverses.plans import Hop, Inversion, Level, Plan
 from inverses.registry import Registration
 from pipelines.datasets import Array
 

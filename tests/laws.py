@@ -10,7 +10,7 @@ import pyarrow as pa
 from inverses.candidates import Question, pieces_of, read, settled, straddles
 from inverses.guarantees import COMPLETE, PURE, Guarantee
 from inverses.outline import parts_of
-from inverses.planner import Hop, Inversion, Level
+from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Registration, Registry, Verification, WeakInverse
 from inverses.trace import steps_of
 from pipelines.boxes.box import Box

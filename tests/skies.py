@@ -14,7 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from inverses.answer import Answer
 from inverses.guarantees import wish
-from inverses.planner import Plan, plan
+from inverses.planner import plan
+from inverses.plans import Plan
 from inverses.registry import Registry
 from inverses.selection import Selection
 from inverses.trace import carry_out

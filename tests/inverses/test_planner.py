@@ -11,7 +11,8 @@ import pytest
 
 from inverses.guarantees import COMPLETE, EXACT, PURE, Guarantee, Property, goals, names
 from inverses.outline import combined, outline, parts_of
-from inverses.planner import Plan, plan
+from inverses.planner import plan
+from inverses.plans import Plan
 from inverses.registry import AGGREGATE, Registry, verifies, weakly_inverts
 from inverses.selection import Selection
 from pipelines.boxes.box import Port, TableBox

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inverses.planner import Inversion
+from inverses.plans import Inversion
 from inverses.registry import Registration
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import ELEMENT, TUPLE, Array

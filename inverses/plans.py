@@ -1,0 +1,111 @@
+"""A plan: hops from a dataset back to its sources, levels, functions, and what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from inverses.guarantees import EXACT, Guarantee
+from inverses.recipes import Recipes
+from inverses.registry import AGGREGATE, SCALAR, USED, Inputs, Verification, WeakInverse
+from inverses.selection import Selection
+from pipelines.boxes.box import Box
+from pipelines.datasets import Array, Attribute, Table, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Inversion:
+    """How one attribute is inverted into one level: by which functions, and what they promise."""
+
+    attribute: str
+    nature: str
+    weak: tuple[WeakInverse, ...]
+    verify: tuple[Verification, ...]
+    promises: Guarantee
+    weak_unites: bool = False
+    verified_unites: bool = False
+
+    @property
+    def yields(self) -> set[Type | str]:
+        return {t for r in (*self.weak, *self.verify) for t in r.yields}
+
+    @property
+    def by_default(self) -> bool:
+        return not self.verify and all(w.box is Box for w in self.weak)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a hop: its inversions, and the guarantee down to here."""
+
+    name: str
+    inversions: tuple[Inversion, ...]
+    guarantee: Guarantee
+
+    @property
+    def combination(self) -> str:
+        """How the attributes' sets are combined, in one word."""
+        natures = [i.nature for i in self.inversions]
+        if len(natures) == 1:
+            return "as it is"
+        if AGGREGATE not in natures:
+            return "intersect"
+        return "unite" if natures.count(SCALAR) < 2 else "intersect scalars, unite"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """From a dataset back through the box that made it, into the dataset at one of its ports."""
+
+    box: Box
+    port: str
+    image: Table | Array
+    source: Table | Array
+    levels: tuple[Level, ...]
+    inputs: Inputs = field(default_factory=dict)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.levels[-1].guarantee
+
+    @property
+    def beside(self) -> bool:
+        """Whether something is verified by what is at the box's other ports."""
+        checks = (v for level in self.levels for i in level.inversions for v in i.verify)
+        return any(v.beside for v in checks)
+
+    def finds(self, inversion: Inversion) -> list[Attribute]:
+        """The attributes of the source that an inversion says it finds."""
+        wanted = inversion.yields
+        if USED in wanted:
+            wanted = wanted | set(self.box.used(inversion.attribute, self.port, self.source))
+        return [a for a in self.source.attributes if {a.type, a.name} & wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a trace will do, in order; frozen, so that what was shown is what runs."""
+
+    selection: Selection
+    wish: Guarantee
+    hops: tuple[Hop, ...]
+    recipes: Recipes = field(default_factory=dict)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised of every dataset reached."""
+        held = EXACT | self.wish
+        for hop in self.hops:
+            held &= hop.guarantee
+        return held
+
+    @property
+    def unmet(self) -> Guarantee:
+        """What was wished for and cannot be promised."""
+        return self.wish - self.guarantee
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes that the guarantee is with respect to."""
+        first = [h for h in self.hops if h.image.key == self.selection.dataset.key]
+        used = [i.attribute for h in first for level in h.levels for i in level.inversions]
+        return list(dict.fromkeys(used)) or list(self.selection.attributes)
