@@ -223,6 +223,8 @@ def _boxes(asked: argparse.Namespace) -> None:
     for box in listed:
         print(f"{box['name']}: {box['about']}")
         print(f"  contributed: {box['contributed']}")
+        for other, kind in box["besides"].items():
+            print(f"  makes besides: {other}, as {kind} does")
         for param in box["params"]:
             value = f"{param['default']} {param['unit']}".strip()
             print(f"  {param['name']} = {value}: {param['help']}")
@@ -239,6 +241,7 @@ def _box_json(registry: Registry, name: str) -> dict[str, Any]:
         "name": name,
         "about": (box.__doc__ or "").strip().split("\n")[0],
         "contributed": box.contributed,
+        "besides": {n: b.box.name for n, b in box.from_params({}).besides().items()},
         "params": [
             {"name": f.name, "default": default_of(f), **dict(f.metadata)} for f in box.parameters()
         ],

@@ -147,7 +147,8 @@ class Configure:
             self._filling = False
 
     def _fill_step(self, name: str, step: Step) -> None:
-        others = [NOTHING, *(n for n in self.drawing.draft.names if n != name)]
+        draft = self.drawing.draft
+        others = [NOTHING, *(n for n in draft.datasets if draft.maker(n) != name)]
         for port in step.box.takes:
             field = self._fields[f"port {port.name}"]
             given = step.inputs.get(port.name, NOTHING)

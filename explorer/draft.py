@@ -10,12 +10,13 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import networkx as nx
-import yaml
 
 from explorer.sheet import Sheet
-from pipelines.boxes.box import Box, default_of
+from explorer.written import text_of
+from pipelines.boxes.box import Box
 from pipelines.errors import Refused, unknown
-from pipelines.pipeline import Pipeline, Source, Step, checked_name, source_of
+from pipelines.pipeline import Pipeline, Source, Step, source_of
+from pipelines.written import checked_name
 
 Boxes = Mapping[str, type[Box]]
 
@@ -53,19 +54,7 @@ class Draft:
 
     def to_text(self) -> str:
         """The YAML of the pipeline as it is now."""
-        plain: dict[str, Any] = {"name": self.name}
-        if self.sources:
-            plain["sources"] = {n: _source_plain(s) for n, s in self.sources.items()}
-        if self.steps:
-            plain["boxes"] = {n: _step_plain(s) for n, s in self.steps.items()}
-        return yaml.dump(
-            plain,
-            Dumper=_Dumper,
-            sort_keys=False,
-            allow_unicode=True,
-            width=10_000,
-            default_flow_style=None,
-        )
+        return text_of(self.name, self.sources, self.steps)
 
     def finished(self, boxes: Boxes | None = None, base: Path | None = None) -> Pipeline:
         """The pipeline that can be run; refused while something is missing."""
@@ -80,16 +69,30 @@ class Draft:
 
     @property
     def names(self) -> list[str]:
-        """Every dataset: the sources, then what the boxes make."""
+        """Every source, then every box."""
         return [*self.sources, *self.steps]
 
+    @property
+    def datasets(self) -> list[str]:
+        """Every dataset: the sources, then what the boxes make."""
+        return [*self.sources, *self._pipeline().unfolded()]
+
+    def maker(self, dataset: str) -> str:
+        """The source that a dataset is, or the box that makes it."""
+        owner = dataset.rpartition(".")[0]
+        return owner if dataset not in self.names and owner in self.steps else dataset
+
     def graph(self) -> nx.DiGraph[str]:
-        """Datasets, and an arrow from each to what is made of it."""
-        return self._pipeline().graph()
+        """Sources and boxes, and an arrow from each to what takes something of it."""
+        made = self._pipeline().graph()
+        makers = {dataset: self.maker(dataset) for dataset in made}
+        graph: nx.DiGraph[str] = nx.relabel_nodes(made, makers)
+        graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+        return graph
 
     def free(self, stem: str) -> str:
         """A name like this one that nothing has yet."""
-        return _free(stem, self.names)
+        return _free(stem, self.datasets)
 
     def called(self, name: str) -> Draft:
         """The draft of a pipeline of another name."""
@@ -135,7 +138,7 @@ class Draft:
         self._check_there(name, self.steps)
         step = self.steps[name]
         box = type(step.box).from_params({**step.box.params(), **params})
-        return replace(self, steps={**self.steps, name: Step(box, step.inputs)})
+        return replace(self, steps={**self.steps, name: replace(step, box=box)})
 
     def wired(self, name: str, port: str, given: str) -> Draft:
         """The draft with one more arrow, from a dataset to a port of a box."""
@@ -197,33 +200,33 @@ class Draft:
     def _mapped(self, names: Mapping[str, str]) -> Draft:
         """The draft under other names; an arrow from a name that has none is left out."""
         steps = {
-            names[n]: Step(s.box, {p: names[g] for p, g in s.inputs.items() if g in names})
+            names[n]: replace(s, inputs=dict(_rewired(s.inputs, names)))
             for n, s in self.steps.items()
         }
         return replace(self, sources={names[n]: s for n, s in self.sources.items()}, steps=steps)
 
     def _fed(self, name: str, inputs: Mapping[str, str]) -> Draft:
-        return replace(self, steps={**self.steps, name: Step(self.steps[name].box, inputs)})
+        return replace(self, steps={**self.steps, name: replace(self.steps[name], inputs=inputs)})
 
     def _behind(self, name: str) -> Iterator[str]:
-        """Every dataset that one is made of, however far back."""
+        """Every source and box that one hangs on, however far back."""
         seen, ahead = set[str](), [name]
         while ahead:
             step = self.steps.get(ahead.pop())
-            new = set(step.inputs.values()) - seen if step else set()
+            new = set(map(self.maker, step.inputs.values())) - seen if step else set()
             seen |= new
             ahead += new
             yield from new
 
     def _freed(self, names: Iterable[str]) -> dict[str, str]:
-        taken, freed = set(self.names), {}
+        taken, freed = set(self.datasets), {}
         for name in names:
             freed[name] = _free(name, taken)
             taken.add(freed[name])
         return freed
 
     def _fresh(self, name: str) -> str:
-        if checked_name(name) in self.names:
+        if checked_name(name) in self.datasets:
             raise Refused(f'"{name}" is there already; choose another name')
         return name
 
@@ -238,9 +241,20 @@ class Draft:
             )
 
     def _check_circle(self, name: str, given: str) -> None:
-        if name == given or name in self._behind(given):
-            round_trip = nx.shortest_path(self.graph(), name, given)
+        maker = self.maker(given)
+        if name == maker or name in self._behind(maker):
+            round_trip = nx.shortest_path(self.graph(), name, maker)
             raise Refused(f"the arrows run in a circle: {' -> '.join([*round_trip, name])}")
+
+
+def _rewired(inputs: Mapping[str, str], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The arrows under other names; what a box makes besides is still called after it."""
+    for port, given in inputs.items():
+        owner, dot, other = given.rpartition(".")
+        if given in names:
+            yield port, names[given]
+        elif owner in names:
+            yield port, f"{names[owner]}{dot}{other}"
 
 
 def stem_of(path: str) -> str:
@@ -263,24 +277,3 @@ def _free(stem: str, taken: Iterable[str]) -> str:
         return stem
     numbered = (f"{stem[:70].removesuffix('-')}-{n}" for n in count(2))
     return next(n for n in numbered if n not in names)
-
-
-def _source_plain(source: Source) -> dict[str, Any]:
-    variables = {"variables": dict(source.variables)} if source.variables else {}
-    return {"path": source.path, "kind": source.kind, **variables}
-
-
-def _step_plain(step: Step) -> dict[str, Any]:
-    """A step as it is written: without what is as it would be anyway."""
-    usual = {f.name: default_of(f) for f in step.box.parameters()}
-    params = {n: v for n, v in step.box.params().items() if v != usual[n]}
-    parts = {"inputs": dict(step.inputs), "params": params}
-    kept = {} if step.keep else {"keep": False}
-    return {"box": step.box.name, **{k: v for k, v in parts.items() if v}, **kept}
-
-
-class _Dumper(yaml.SafeDumper):
-    """Plain YAML without aliases, which a pipeline may not have."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True

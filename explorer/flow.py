@@ -12,7 +12,7 @@ from panel_reactflow import ReactFlow
 from explorer.demo import asset
 from explorer.drawing import GROUP, Drawing
 from explorer.keys import Keys, together
-from explorer.nodes import HEIGHT, WIDTH, Plain, edges_of, frame_of, node_types, nodes_of
+from explorer.nodes import HEIGHT, OUT, WIDTH, Plain, edges_of, frame_of, node_types, nodes_of
 
 PATCHED = ("position", "label", "className", "style", "draggable", "connectable", "deletable")
 FIXED = ("id", "type", "parentId")
@@ -143,12 +143,11 @@ class Flow:
     def _refusal(self, arrow: Plain) -> str | None:
         """Why an arrow that is being drawn may not end here; the browser shows it."""
         name, port = str(arrow.get("target")), str(arrow.get("targetHandle"))
-        return self.drawing.draft.refusal(name, port, str(arrow.get("source")))
+        return self.drawing.draft.refusal(name, port, _given(arrow))
 
     def _edge_added(self, event: Plain) -> None:
         edge = event["edge"]
-        ends = (str(edge.get(k)) for k in ("target", "targetHandle", "source"))
-        name, port, given = ends
+        name, port, given = str(edge.get("target")), str(edge.get("targetHandle")), _given(edge)
         self.drawing.change(lambda d: d.wired(name, port, given))
         self.draw()
 
@@ -192,6 +191,12 @@ class Flow:
         if isinstance(dragged, dict):
             at = (float(place["x"]) - WIDTH / 2, float(place["y"]) - HEIGHT / 2)
             self.drawing.add(str(dragged.get("label")), at)
+
+
+def _given(arrow: Plain) -> str:
+    """The dataset that an arrow starts from: what a box makes, or one of those it makes besides."""
+    source, handle = str(arrow.get("source")), str(arrow.get("sourceHandle") or OUT)
+    return source if handle == OUT else f"{source}.{handle}"
 
 
 class _Silently:

@@ -14,6 +14,7 @@ from pipelines.boxes.box import Box
 WIDTH, HEIGHT = 224, 84
 EDGE, HEAD = 20, 40
 TRACED = "#D55E00"
+OUT = "out"
 Plain = dict[str, Any]
 
 
@@ -30,11 +31,13 @@ def node_types(registry: Registry) -> dict[str, Plain]:
 def _ports(box: type[Box]) -> Plain:
     needs = {p.name: ", ".join([p.kind, *map(repr, p.needs)]) for p in box.takes}
     inputs = [{"id": p.name, "label": p.name, "type": needs[p.name]} for p in box.takes]
-    return {"inputs": inputs, "outputs": [_out(box.kind)]}
+    others = box.from_params({}).besides().items()
+    outputs = [_out(box.kind), *(_out(each.box.kind, name) for name, each in others)]
+    return {"inputs": inputs, "outputs": outputs}
 
 
-def _out(kind: str) -> Plain:
-    return {"id": "out", "label": "makes", "type": kind}
+def _out(kind: str, name: str = "") -> Plain:
+    return {"id": name or OUT, "label": name or "makes", "type": kind}
 
 
 def nodes_of(drawing: Drawing) -> list[Plain]:
@@ -103,7 +106,7 @@ def _common(drawing: Drawing, identity: str, classes: list[str]) -> Plain:
 
 def _is_traced(drawing: Drawing, identity: str) -> bool:
     members = drawing.draft.sheet.groups.get(identity.removeprefix(GROUP), frozenset())
-    traced = drawing.path or frozenset()
+    traced = frozenset(map(drawing.draft.maker, drawing.path or ()))
     return identity in traced or (identity.startswith(GROUP) and bool(members & traced))
 
 
@@ -123,11 +126,13 @@ def edges_of(drawing: Drawing) -> dict[str, tuple[Plain, tuple[str, str]]]:
     arrows = [(g, n, p) for n, s in draft.steps.items() for p, g in s.inputs.items()]
     edges = {}
     for given, name, port in arrows:
-        start, end = hidden.get(given, given), hidden.get(name, name)
+        maker = draft.maker(given)
+        start, end = hidden.get(maker, maker), hidden.get(name, name)
         if start != end:
-            traced = path is not None and {given, name} <= path
+            traced = path is not None and given in path and name in map(draft.maker, path)
             ends = {"source": start, "target": end}
-            ports = _handles({"sourceHandle": (given, "out"), "targetHandle": (name, port)}, hidden)
+            out = given.removeprefix(maker).removeprefix(".") or OUT
+            ports = _handles({"sourceHandle": (maker, out), "targetHandle": (name, port)}, hidden)
             identity = f"{given}>{name}:{port}"
             edge = {"id": identity, **ends, **ports, **_stroke(traced, path is not None)}
             edges[identity] = (edge, (name, port))

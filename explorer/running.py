@@ -65,7 +65,7 @@ class Running(Drawing):
             self.say(str(error), "error")
             return
         self._ran, self._at = [n for n, _ in pipeline.in_order()], ""
-        self.statuses = {n: Status("waiting") for n in self._ran}
+        self.statuses = {draft.maker(n): Status("waiting") for n in self._ran}
         self.notice = ""
         self.work.start(f"Running {draft.name}", self._task(pipeline), self._made, self._failed)
 
@@ -96,9 +96,9 @@ class Running(Drawing):
             self._at, self.held = now, Held.by(self.workspace)
         share = self.work.done / self.work.total if self.work.total else None
         tasks = f"{self.work.done} of {self.work.total} tasks" if self.work.total else ""
-        ahead = self._ran[self._ran.index(now) + 1 :]
-        waiting = {n: Status("waiting") for n in ahead}
-        self.statuses = {now: Status("running", tasks, share=share), **waiting}
+        ahead = map(self.draft.maker, self._ran[self._ran.index(now) + 1 :])
+        running = {self.draft.maker(now): Status("running", tasks, share=share)}
+        self.statuses = {**{n: Status("waiting") for n in ahead}, **running}
 
     def _made(self, made: dict[str, Dataset]) -> None:
         self._ended({})
@@ -117,7 +117,7 @@ class Running(Drawing):
     def _blamed(self, why: str) -> str:
         """The box or source that a failure is about: the one it names, else the one at work."""
         named = [n for n in self.draft.names if f'source "{n}"' in why or f'box "{n}"' in why]
-        return next(iter(named), self._at or self._ran[0])
+        return next(iter(named), self.draft.maker(self._at or self._ran[0]))
 
     def _ended(self, statuses: dict[str, Status]) -> None:
         self._ran, self._at, self.held = [], "", Held.by(self.workspace)

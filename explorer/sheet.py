@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from pipelines.errors import Refused
-from pipelines.pipeline import LONGEST, checked_name
+from pipelines.written import LONGEST, checked_name
 
 Place = tuple[float, float]
 FARTHEST = 1e6

@@ -11,8 +11,8 @@ from explorer.sheet import Sheet
 from pipelines.boxes.box import Box
 from pipelines.disk import write_whole
 from pipelines.errors import Failed, Refused, unknown
-from pipelines.pipeline import LONGEST, NAME, checked_name
 from pipelines.workspace import Workspace
+from pipelines.written import LONGEST, NAME, checked_name
 
 
 class Shelf:

@@ -131,7 +131,7 @@ def _with_paths(draft: Draft, held: Held) -> Draft:
 
 
 def _with(draft: Draft, name: str, dataset: Dataset, registry: Registry) -> Draft:
-    if name in draft.names:
+    if name in draft.datasets:
         return draft
     if dataset.made is None:
         return draft.sourced(dataset.path, name)

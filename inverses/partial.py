@@ -46,9 +46,11 @@ class Only:
 
     def check(self, pipeline: Pipeline) -> None:
         """Refuse a dataset that the pipeline does not make, or that is no table."""
-        if self.dataset not in pipeline.steps:
-            raise unknown("box", self.dataset, pipeline.steps, f'in pipeline "{pipeline.name}"')
-        if not isinstance(pipeline.steps[self.dataset].box, TableBox):
+        step = pipeline.step(self.dataset)
+        if step is None:
+            known = pipeline.unfolded()
+            raise unknown("dataset", self.dataset, known, f'in pipeline "{pipeline.name}"')
+        if not isinstance(step.box, TableBox):
             raise Refused(f'--only: "{self.dataset}" is an array; a table can be made in part')
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 from pipelines.datasets import Pressure, Type, Wind
 from pipelines.errors import Refused
 from pipelines.minima import PASCALS
-from pipelines.pipeline import NAME
+from pipelines.written import NAME
 
 AXES = {"time": "time", "lat": "latitude", "lon": "longitude"}
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import yaml
 
-from pipelines.boxes.box import Box, Port, boxes_in, modules
+from pipelines.boxes.box import ITSELF, Box, Port, boxes_in, modules
 from pipelines.datasets import Attribute, Dataset
 from pipelines.errors import Refused, unknown
+from pipelines.written import LONGEST, checked_name, loaded, mapping, named
 
-NAME = re.compile(r"[\w.-]{1,80}")
-LONGEST = 200_000
-DEEPEST = 20
 KINDS = {"array": "an array", "table": "a table"}
 
 
@@ -46,10 +41,25 @@ class Step:
         """The ports at which there is nothing yet."""
         return [p.name for p in self.box.takes if p.name not in self.inputs]
 
+    def besides(self, name: str) -> dict[str, Step]:
+        """The steps for what the box of this name makes besides, each called after it."""
+        made = self.box.besides()
+        there = {**self.inputs, ITSELF: name, **{other: f"{name}.{other}" for other in made}}
+        return {
+            there[other]: replace(
+                self,
+                box=each.box,
+                inputs={p: there[g] for p, g in each.inputs.items() if g in there},
+            )
+            for other, each in made.items()
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Sources, and steps by the name of the dataset each makes.
+
+    What a box makes besides is called after it: `storms.regions` is made by the step `storms`.
 
     >>> demo = Pipeline.from_text('''
     ... name: demo
@@ -100,31 +110,44 @@ class Pipeline:
     ) -> Pipeline:
         """Read the boxes of a text, each checked by itself, and the arrows as they stand there."""
         known = boxes if boxes is not None else boxes_in(modules())
-        plain = _mapping(_loaded(text), "a pipeline", {"name", "sources", "boxes"})
+        plain = mapping(loaded(text), "a pipeline", {"name", "sources", "boxes"})
         if not isinstance(plain.get("name"), str):
             raise Refused("a pipeline needs a name, like: name: cyclones")
-        sources = {n: source_of(n, s, base) for n, s in _named(plain, "sources")}
-        steps = {n: _step(n, s, known) for n, s in _named(plain, "boxes")}
+        sources = {n: source_of(n, s, base) for n, s in named(plain, "sources")}
+        steps = {n: _step(n, s, known) for n, s in named(plain, "boxes")}
         return cls(checked_name(plain["name"]), sources, steps, text)
+
+    def unfolded(self) -> dict[str, Step]:
+        """Every dataset that is made, with its step: what boxes make besides has one of its own."""
+        return {n: s for name, step in self.steps.items() for n, s in _unfolded(name, step)}
+
+    def step(self, dataset: str) -> Step | None:
+        """The step that makes a dataset."""
+        if dataset in self.steps:
+            return self.steps[dataset]
+        owner = self.steps.get(dataset.rpartition(".")[0])
+        return owner.besides(dataset.rpartition(".")[0]).get(dataset) if owner else None
 
     def graph(self) -> nx.DiGraph[str]:
         """Datasets, and an arrow from each to what is made of it."""
         graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from([*self.sources, *self.steps])
-        graph.add_edges_from((i, n) for n, s in self.steps.items() for i in s.inputs.values())
+        made = self.unfolded()
+        graph.add_nodes_from([*self.sources, *made])
+        graph.add_edges_from((i, n) for n, s in made.items() for i in s.inputs.values())
         return graph
 
     def in_order(self) -> Iterator[tuple[str, Step]]:
         """The steps, each after those it needs."""
+        made = self.unfolded()
         for name in nx.lexicographical_topological_sort(self.graph()):
-            if name in self.steps:
-                yield name, self.steps[name]
+            if name in made:
+                yield name, made[name]
 
     def up_to(self, name: str) -> Pipeline:
         """The part of this pipeline that a dataset is made by."""
         needed = nx.ancestors(self.graph(), name) | {name}
         sources = {n: s for n, s in self.sources.items() if n in needed}
-        steps = {n: s for n, s in self.steps.items() if n in needed}
+        steps = {n: s for n, s in self.steps.items() if needed & {n, *s.besides(n)}}
         return Pipeline(self.name, sources, steps, self.text)
 
     def check_whole(self) -> None:
@@ -140,6 +163,9 @@ class Pipeline:
         for name in set(self.sources) & set(self.steps):
             raise Refused(f'"{name}" is both a source and a box; rename one')
         for name, step in self.steps.items():
+            for other in set(map(checked_name, step.besides(name))) & {*self.sources, *self.steps}:
+                raise Refused(f'"{other}" is what box "{name}" makes besides; rename one')
+        for name, step in self.unfolded().items():
             for port, given in step.inputs.items():
                 self.check_arrow(name, port, given)
         for cycle in nx.simple_cycles(self.graph()):
@@ -147,23 +173,25 @@ class Pipeline:
 
     def check_arrow(self, name: str, port: str, given: str) -> None:
         """Refuse an arrow from or to what is not there, or between what does not fit."""
-        box = self.steps[name].box
-        ports = {p.name: p for p in box.takes}
+        step = self.step(name)
+        assert step is not None
+        ports = {p.name: p for p in step.box.takes}
         if port not in ports:
-            raise unknown("port", port, ports, f'at box "{name}" ({box.name})')
-        if given not in self.sources and given not in self.steps:
-            raise unknown("dataset", given, [*self.sources, *self.steps], f'for box "{name}"')
+            raise unknown("port", port, ports, f'at box "{name}" ({step.box.name})')
+        if given not in self.sources and self.step(given) is None:
+            raise unknown("dataset", given, [*self.sources, *self.unfolded()], f'for box "{name}"')
         self._check_fit(name, ports[port], given)
 
     def _check_fit(self, name: str, port: Port, given: str) -> None:
         """Refuse an arrow whose dataset is of another kind, or lacks a type the port needs."""
-        kind = self.steps[given].box.kind if given in self.steps else self.sources[given].kind
+        maker = self.step(given)
+        kind = maker.box.kind if maker else self.sources[given].kind
         if kind != port.kind:
             raise Refused(
                 f'port "{port.name}" of box "{name}" takes {KINDS[port.kind]}, '
                 f'"{given}" is {KINDS[kind]}'
             )
-        attributes = self.attributes(given) if given in self.steps else None
+        attributes = self.attributes(given) if maker else None
         if attributes is not None:
             _check_types(name, port, given, attributes)
 
@@ -171,9 +199,9 @@ class Pipeline:
         self, name: str, found: Mapping[str, Dataset] | None = None
     ) -> tuple[Attribute, ...] | None:
         """The attributes a dataset will have; None while that hangs on what is not known."""
-        if name not in self.steps:
+        step = self.step(name)
+        if step is None:
             return found[name].attributes if found and name in found else None
-        step = self.steps[name]
         if step.box.makes:
             return step.box.makes
         if step.bare_ports() or self._in_a_circle(name):
@@ -184,17 +212,23 @@ class Pipeline:
 
     def _in_a_circle(self, name: str) -> bool:
         graph = self.graph()
-        return any(name in nx.descendants(graph, after) for after in graph.successors(name))
+        ahead = graph.successors(name)
+        return any(after == name or name in nx.descendants(graph, after) for after in ahead)
 
     def check_sources(self, found: Mapping[str, Dataset]) -> None:
         """Refuse an arrow from a source that turns out to lack a type the port needs."""
-        for name, step in self.steps.items():
+        for name, step in self.unfolded().items():
             for port in step.box.takes:
                 given = step.inputs[port.name]
                 attributes = self.attributes(given, found)
                 if attributes is not None:
                     hint = "; say which of these it is, under variables: in the pipeline"
                     _check_types(name, port, given, attributes, hint if given in found else "")
+
+
+def _unfolded(name: str, step: Step) -> Iterator[tuple[str, Step]]:
+    yield name, step
+    yield from step.besides(name).items()
 
 
 def _check_types(
@@ -208,73 +242,9 @@ def _check_types(
         )
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain YAML: not deep, no key twice, and no aliases, by which little text grows large."""
-
-    depth = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise Refused("a pipeline has no aliases, like *name; write out what they stand for")
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise Refused(f"the pipeline nests deeper than {DEEPEST} levels")
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = Counter(str(key.value) for key, _ in node.value)
-        for key in (k for k, times in keys.items() if times > 1):
-            raise Refused(f'"{key:.60}" is there twice in line {node.start_mark.line + 1} and on')
-        return super().construct_mapping(node, deep)
-
-
-def _loaded(text: str) -> Any:
-    if len(text) > LONGEST:
-        raise Refused(f"a pipeline has at most {LONGEST:,} characters")
-    try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        raise Refused(f"the pipeline is not YAML: {' '.join(str(error).split())}") from None
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise Refused(f"the pipeline has a value that cannot be read: {error}") from None
-
-
-def _mapping(plain: Any, what: str, keys: set[str]) -> dict[str, Any]:
-    if not isinstance(plain, dict):
-        raise Refused(f"{what} has the keys {', '.join(sorted(keys))}; found {plain!r:.60}")
-    for key in plain:
-        if key not in keys:
-            raise unknown("key", str(key), keys, f"in {what}")
-    return plain
-
-
-def _named(plain: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    entries = plain.get(key) or {}
-    if not isinstance(entries, dict):
-        raise Refused(f"{key} maps names to descriptions; found {entries!r:.60}")
-    for name, entry in entries.items():
-        yield checked_name(name), entry
-
-
-def checked_name(name: Any) -> str:
-    """A name if it may be one: of a pipeline, a source or a box."""
-    if (
-        not isinstance(name, str)
-        or not NAME.fullmatch(name)
-        or len(name.encode()) > 240
-        or set(name) <= {"."}
-    ):
-        raise Refused(
-            f"{name!r:.90} is not a name: up to 80 letters, digits, dots, dashes, underscores"
-        )
-    return name
-
-
 def source_of(name: str, entry: Any, base: Path | None = None) -> Source:
     """A source from its description."""
-    plain = _mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
+    plain = mapping(entry, f'source "{name}"', {"path", "kind", "variables"})
     if not isinstance(plain.get("path"), str) or "\0" in plain["path"]:
         raise Refused(f'source "{name}" needs a path')
     kind = plain.get("kind", "table" if plain["path"].endswith(".parquet") else "array")
@@ -290,7 +260,7 @@ def source_of(name: str, entry: Any, base: Path | None = None) -> Source:
 
 
 def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
-    plain = _mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
+    plain = mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
     kind = plain.get("box")
     if not isinstance(kind, str) or kind not in known:
         raise unknown("box", f"{kind!s:.60}", known)

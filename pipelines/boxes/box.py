@@ -64,6 +64,18 @@ def param(
 
 
 CHANGE, REMOVAL, STATED = "change", "removal", "stated"
+ITSELF = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """What a box makes besides: by which box, and what is at each of that one's ports.
+
+    That is a port of the first box, what the first one makes (`ITSELF`), or another of these.
+    """
+
+    box: Box
+    inputs: Mapping[str, str]
 
 
 class Box(ABC):
@@ -73,6 +85,9 @@ class Box(ABC):
     other value there would change the datum (`CHANGE`), or if the datum would change without it
     (`REMOVAL`); else only by the author's word (`STATED`). The inverses of a `flat` box find cells
     at once rather than level by level. `examples` are parameters to test it with.
+
+    A box makes one dataset, and may have others made `besides`, each by a box that has inverses of
+    its own: so a trace goes through any of them as through boxes that were wired by hand.
     """
 
     name: ClassVar[str]
@@ -98,6 +113,10 @@ class Box(ABC):
     def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
         """Of a row's columns, those by which it is still the same one if others change."""
         return tuple(columns)
+
+    def besides(self) -> Mapping[str, Besides]:
+        """The other datasets that it makes, by name; they do not hang on its parameters."""
+        return {}
 
     def alone(self, attributes: Set[str]) -> Box:
         """The box to run on what is behind these attributes of a datum, and nothing else."""

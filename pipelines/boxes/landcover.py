@@ -12,7 +12,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pipelines.arrays import Ranges, block, coordinate
-from pipelines.boxes.box import REMOVAL, STATED, ArrayBox, Grid, Port, param
+from pipelines.boxes.box import ITSELF, REMOVAL, STATED, ArrayBox, Besides, Grid, Port, param
+from pipelines.boxes.extraction import ExtractAbove
+from pipelines.boxes.groups import Aggregate
 from pipelines.boxes.reduce import Pair, Reducing
 from pipelines.datasets import Array, Attribute, Dataset, Time
 from pipelines.errors import Refused
@@ -89,6 +91,24 @@ class Label(ArrayBox):
     def within(self, cells: Reals) -> NDArray[np.bool_]:
         """Which cells are of a region."""
         return cells > self.threshold if self.side == "above" else cells < self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class FindRegions(Label):
+    """Regions that hang together, by number; besides, their `cells` as rows, and the `regions`.
+
+    Each region is a row: its step, its number (`value`), how many cells it has (`value_count`),
+    and from which latitude to which it reaches.
+    """
+
+    name: ClassVar = "find_regions"
+
+    def besides(self) -> Mapping[str, Besides]:
+        measured = "value:count, lat:min, lat:max"
+        return {
+            "cells": Besides(ExtractAbove("label", 0.0), {"field": ITSELF}),
+            "regions": Besides(Aggregate("time_index, time, value", measured), {"rows": "cells"}),
+        }
 
 
 def numbered(within: NDArray[np.bool_], neighbours: int, wraps: bool) -> Whole:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.boxes.box import REMOVAL, STATED, Port, RowBox, param
+from pipelines.boxes.box import REMOVAL, STATED, Besides, Port, RowBox, param
 from pipelines.columns import (
     bearing,
     check_known,
@@ -79,6 +79,16 @@ class FilterRows(RowBox):
         """Row groups that by their bounds hold nothing to be kept are not read."""
         some = restricted(inputs["rows"], self.region(inputs["rows"]))
         return rows_together(spark, {"rows": some}, {"rows": None}, self.rows, self.schema(inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows(FilterRows):
+    """The rows that satisfy a predicate; and, besides, the `rest`, so that each row is in one."""
+
+    name: ClassVar = "split_rows"
+
+    def besides(self) -> Mapping[str, Besides]:
+        return {"rest": Besides(FilterRows(f"not ({self.where})"), {"rows": "rows"})}
 
 
 @dataclass(frozen=True, slots=True)

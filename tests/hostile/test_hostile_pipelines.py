@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from explorer.cli import main
 from pipelines.errors import Refused
-from pipelines.pipeline import DEEPEST, LONGEST, Pipeline
+from pipelines.pipeline import Pipeline
+from pipelines.written import DEEPEST, LONGEST
 
 ROOT = Path(__file__).parents[2]
 SIMULATED = "{box: simulate_agcm}"
