@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from pipelines.catalog import MEMORY, Catalog, ends, nodes, runs, texts
 from pipelines.datasets import Dataset, Key
-from pipelines.disk import alone, opened
 from pipelines.errors import Failed, Refused, WhenceError
-from pipelines.fingerprints import content
 from pipelines.journal import (
     FAILED,
     FINISHED,
@@ -28,11 +23,11 @@ from pipelines.journal import (
     add_end,
     add_run,
     add_space,
-    lock_of,
     now,
 )
 from pipelines.missed import Missed
 from pipelines.run_graph import DATASET, Growth, record
+from pipelines.under_way import Entry, alongside, under_way
 from pipelines.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -57,66 +52,6 @@ class Run:
     why: str = ""
     seconds: float | None = None
     made: tuple[Key, ...] = ()
-
-
-class Entry:
-    """A run that is under way: its name, and what it has made so far.
-
-    What the journal asks for is done beside it, best while Spark has the word: the journal is
-    opened and the start written, sources are named, what was made is read for its fingerprint.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        beside: Executor,
-        opening: Callable[[], History],
-        naming: Callable[[], dict[str, Dataset]],
-    ) -> None:
-        self.run, self.began = run, time.monotonic()
-        self.made: dict[str, Dataset] = {}
-        self._beside, self._opening, self._naming = beside, opening, naming
-        self._contents: dict[str, Future[str]] = {}
-
-    def begin(self) -> None:
-        """Start to write down that the run has begun, unless that has been done."""
-        _ = self._sources
-
-    @cached_property
-    def _journal(self) -> Future[History]:
-        return self._beside.submit(self._opening)
-
-    @cached_property
-    def _sources(self) -> Future[dict[str, Dataset]]:
-        opened = self._journal
-
-        def named() -> dict[str, Dataset]:
-            opened.result()
-            return self._naming()
-
-        return self._beside.submit(named)
-
-    def journal(self) -> History:
-        """The journal, once it says that the run has begun."""
-        return self._journal.result()
-
-    def sources(self) -> dict[str, Dataset]:
-        """The sources as they are named: nothing is published before the journal is ready."""
-        return self._sources.result()
-
-    def add(self, name: str, dataset: Dataset) -> None:
-        """Note a dataset that was published."""
-        self.made[name] = dataset
-        self._contents[name] = self._beside.submit(content, dataset)
-
-    def contents(self) -> list[tuple[Dataset, str]]:
-        """The sources and what was made, each with its fingerprint.
-
-        Where sources could not be named the run has failed, and has made nothing.
-        """
-        named = {} if self._sources.exception() else self.sources()
-        sources = [(dataset, content(dataset)) for dataset in named.values()]
-        return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
 
 
 class History:
@@ -148,7 +83,7 @@ class History:
             journal._start(run, pipeline, spark)
             return journal
 
-        with _under_way(workspace, run), ThreadPoolExecutor(1) as beside:
+        with under_way(workspace, run), alongside() as beside:
             entry = Entry(run, beside, opening, sources)
             try:
                 yield entry
@@ -206,11 +141,14 @@ class History:
 
     def _end(self, entry: Entry, how: str, why: str = "") -> None:
         made, seconds = entry.contents(), round(time.monotonic() - entry.began, 3)
-        with closing(self.catalog), self.catalog.writing() as connection:
-            growth = Growth(connection)
-            record(growth, self.namespace, made, now())
-            growth.write()
-            add_end(connection, entry.run, how, why, seconds)
+        try:
+            with self.catalog.writing() as connection:
+                growth = Growth(connection)
+                record(growth, self.namespace, made, now())
+                growth.write()
+                add_end(connection, entry.run, how, why, seconds)
+        finally:
+            entry.afterwards(self.catalog.close)
 
     def text_of(self, run: str) -> str | None:
         """The text of the pipeline that a run carried out, if the journal has it."""
@@ -252,20 +190,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "cancelled"
     return str(error) if isinstance(error, WhenceError) else type(error).__name__
-
-
-@contextmanager
-def _under_way(workspace: Workspace, run: str) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends."""
-    lock = lock_of(workspace.path, run)
-    lock.parent.mkdir(exist_ok=True)
-    handle = opened(lock)
-    try:
-        alone(handle)
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(handle)
 
 
 def _told() -> sa.Select[Any]:

@@ -22,11 +22,12 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
-from pipelines.history import Entry, History
+from pipelines.history import History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_dataset, fingerprinted
 from pipelines.spark import Progress, over, spared, watched, whereabouts
 from pipelines.tables import write_part
+from pipelines.under_way import Entry
 from pipelines.workspace import Workspace
 
 STATS = pa.schema(

@@ -128,10 +128,25 @@ def forward(bench: Bench, scale: Scale) -> list[Row]:
 
 
 def _forward(bench: Bench, scale: Scale, name: str, pipeline: Pipeline) -> Row:
+    measured = in_lasting_workspaces(bench, scale, pipeline, run, run_plainly)
     sides = running(bench, pipeline), running(bench, pipeline, run_plainly)
-    measured = _in_turns(bench, CLOSE * scale.turns, scale.warm_runs, *sides)
     facts = (("the same minima and tracks on both sides", _same_tables(bench, *sides)),)
     return Row(name, Aim("<=", 1.02), measured, facts)
+
+
+def in_lasting_workspaces(
+    bench: Bench, scale: Scale, pipeline: Pipeline, ours: Run, peer: Run
+) -> Measured:
+    """Two ways to run a pipeline, each again and again in a workspace of its own."""
+    with bench.scratch() as mine, bench.scratch() as theirs:
+        first, second = Workspace.create(mine), Workspace.create(theirs)
+        return _in_turns(
+            bench,
+            CLOSE * scale.turns,
+            scale.warm_runs,
+            lambda _: ours(pipeline, first, bench.spark),
+            lambda _: peer(pipeline, second, bench.spark),
+        )
 
 
 def _same_tables(bench: Bench, *sides: Side) -> bool:

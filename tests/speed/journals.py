@@ -16,7 +16,7 @@ from pipelines.history import History
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
-from tests.speed.benchmarks import CLOSE, Scale, _in_turns, running
+from tests.speed.benchmarks import Scale, in_lasting_workspaces
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 
@@ -69,8 +69,7 @@ def journal(bench: Bench, scale: Scale) -> list[Row]:
 
 
 def _journal(bench: Bench, scale: Scale, name: str, pipeline: Pipeline) -> Row:
-    sides = running(bench, pipeline), running(bench, pipeline, without_journal)
-    measured = _in_turns(bench, CLOSE * scale.turns, scale.warm_runs, *sides)
+    measured = in_lasting_workspaces(bench, scale, pipeline, run, without_journal)
     facts = (("with it every run is found again, without it none", _is_found(bench, pipeline)),)
     return Row(name, Aim("<=", 1.02), measured, facts)
 
