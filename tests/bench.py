@@ -73,9 +73,9 @@ class Bench:
         expect(self.page.locator(".react-flow__node")).to_have_count(known + 1)
         self.page.wait_for_timeout(400)
 
-    def pull(self, given: str, name: str, port: str) -> str:
+    def pull(self, given: str, name: str, port: str, out: str = "out") -> str:
         """Draw a wire to a port and let go; what the port said about it before that."""
-        start, end = self.port(given).bounding_box(), self.port(name, port).bounding_box()
+        start, end = self.port(given, out).bounding_box(), self.port(name, port).bounding_box()
         assert start and end
         mouse = self.page.mouse
         mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)

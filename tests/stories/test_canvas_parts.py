@@ -249,3 +249,35 @@ def test_a_name_that_is_none_and_a_link_are_refused(workspace: Workspace) -> Non
             shelf.open(name, {})
     with pytest.raises(Refused, match="link"):
         shelf.save(Draft("linked"))
+
+
+SEVERAL = """
+name: several
+boxes:
+  agcm: {box: simulate_agcm, params: {days: 2}}
+  minima: {box: extract_minima, inputs: {field: agcm}}
+  split: {box: split_rows, inputs: {rows: minima}, params: {where: lat > 0}}
+  south: {box: aggregate, inputs: {rows: split}, params: {what: "pressure:min"}}
+"""
+
+
+def test_a_box_of_several_datasets_has_a_port_for_each_and_runs(
+    chromium: Browser, workspace: Workspace
+) -> None:
+    with bench(chromium, workspace) as on:
+        on.open_text(SEVERAL)
+        on.press("Fit")
+        on.page.wait_for_timeout(500)
+        on.here(lambda c: c.change(lambda d: d.unwired("south", "rows")))
+        expect(on.page.locator(".react-flow__edge")).to_have_count(2)
+        on.pull("split", "south", "rows", out="rest")
+        on.until(lambda c: c.draft.steps["south"].inputs == {"rows": "split.rest"})
+        expect(on.page.locator(".react-flow__edge")).to_have_count(3)
+        on.press("Run all")
+        on.until(lambda c: c.severity == "success" and "split.rest v1" in c.notice, 120)
+        expect(on.node("split")).to_have_class(word("is-done"))
+        north, south = (workspace.dataset(n).rows for n in ("split", "split.rest"))
+        assert north + south == workspace.dataset("minima").rows and north and south
+    with bench(chromium, workspace) as again:
+        assert set(again.canvas.draft.names) == {"agcm", "minima", "split", "south"}
+        assert again.canvas.draft.steps["south"].inputs == {"rows": "split.rest"}
