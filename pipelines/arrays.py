@@ -102,11 +102,13 @@ def touched(array: Array, variable: str, filter_: Filter) -> list[tuple[Chunk, N
     box, keys = lattice(low // size, high // size)
     if not len(keys):
         return []
-    found, which = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    cuts = np.cumsum(np.bincount(which.ravel()))[:-1]
-    groups = np.split(box[order], cuts)
-    return [(_chunk(array, variable, k), g) for k, g in zip(found, groups, strict=True)]
+    every = tuple(-(-np.array(array.shape) // size))
+    numbers = np.ravel_multi_index(tuple(keys.T), every)
+    order = np.argsort(numbers, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    groups = np.split(box[order], first[1:])
+    places = np.column_stack(np.unravel_index(found, every))
+    return [(_chunk(array, variable, k), g) for k, g in zip(places, groups, strict=True)]
 
 
 def cells_in(
