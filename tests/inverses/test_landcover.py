@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from inverses.boxes.landcover import region, taken
 from inverses.guarantees import EXACT
 from inverses.trials import Items
-from pipelines.boxes.landcover import Composite, Label, Mosaic, MosaicOfThree
+from pipelines.boxes.landcover import Composite, FindRegions, Label, Mosaic, MosaicOfThree
 from pipelines.contents import held_array
 from pipelines.datasets import Array, Attribute, Quantity
 from pipelines.errors import Refused
@@ -95,7 +95,7 @@ def region_behind(box: Label, array: Array) -> Callable[[Plain, str, Any], Items
 
 @st.composite
 def labelled(draw: st.DrawFn, kind: Any = Label) -> Case:
-    box = draw(params_of(Label))
+    box = draw(params_of(kind))
     values = st.sampled_from([-1.0, 1.0, np.nan])
     array = draw(small_arrays(("a", "b"), values=values, most=(2, 3, 4)))
     truth = region_behind(box, array)
@@ -161,6 +161,7 @@ def mosaics(draw: st.DrawFn, kind: Any) -> Case:
 
 WORLDS: dict[Any, Callable[[Any], st.SearchStrategy[Case]]] = {
     Label: labelled,
+    FindRegions: labelled,
     Composite: composites,
     Mosaic: mosaics,
     MosaicOfThree: mosaics,

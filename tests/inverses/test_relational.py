@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.registry import Registry
-from pipelines.boxes.relational import Distinct, FilterRows, Join, Project, Union
+from pipelines.boxes.relational import Distinct, FilterRows, Join, Project, SplitRows, Union
 from pipelines.datasets import Attribute, Quantity, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
@@ -32,12 +32,22 @@ KEEPS = {
 
 
 @st.composite
-def kept(draw: st.DrawFn) -> Case:
+def kept(draw: st.DrawFn, kind: type[FilterRows] = FilterRows) -> Case:
     where = draw(st.sampled_from(sorted(KEEPS)))
     rows = draw(small_tables(("k", "s", "x"), most=5))
-    return Case(
-        FilterRows(where), {"rows": rows}, lambda g: [r for r in g["rows"] if KEEPS[where](r)]
-    )
+    return Case(kind(where), {"rows": rows}, lambda g: [r for r in g["rows"] if KEEPS[where](r)])
+
+
+@st.composite
+def left_over(draw: st.DrawFn) -> Case:
+    where = draw(st.sampled_from(sorted(KEEPS)))
+    rest = SplitRows(where).besides()["rest"].box
+    rows = draw(small_tables(("k", "s", "x"), most=5))
+    return Case(rest, {"rows": rows}, lambda g: [r for r in g["rows"] if not KEEPS[where](r)])
+
+
+def split() -> st.SearchStrategy[Case]:
+    return kept(SplitRows)
 
 
 @st.composite
@@ -104,7 +114,15 @@ def united(draw: st.DrawFn) -> Case:
     return Case(Union(), inputs, lambda g: [*g["first"], *g["second"]])
 
 
-CASES = {"filter_rows": kept, "project": cut, "join": joined, "distinct": once, "union": united}
+CASES = {
+    "filter_rows": kept,
+    "split_rows": split,
+    "the rest": left_over,
+    "project": cut,
+    "join": joined,
+    "distinct": once,
+    "union": united,
+}
 
 
 @pytest.mark.parametrize("name", CASES)
