@@ -38,16 +38,21 @@ def _descendants(asked: argparse.Namespace) -> None:
 
 
 def _affected_by(asked: argparse.Namespace) -> None:
-    found = _asked_of(asked).affected_by(*asked.names, wanted=_wanted(asked))
+    ancestry, wanted = _asked_of(asked), _wanted(asked)
     asked.name = asked.names[0] if len(asked.names) == 1 else asked.names
-    _say_count(asked, len(found)) if asked.count else _say(asked, "affected", found)
+    if asked.count:
+        _say_count(asked, ancestry.count_affected(*asked.names, wanted=wanted))
+    else:
+        _say(asked, "affected", ancestry.affected_by(*asked.names, wanted=wanted))
 
 
 def _made_with(asked: argparse.Namespace) -> None:
     given = {name: _read(value) for name, value in asked.param}
-    ancestry = _asked_of(asked)
-    found = ancestry.made_with(asked.name, given, _wanted(asked), asked.directly)
-    _say_count(asked, len(found)) if asked.count else _say(asked, "made", found)
+    ancestry, question = _asked_of(asked), (asked.name, given, _wanted(asked), asked.directly)
+    if asked.count:
+        _say_count(asked, ancestry.count_made_with(*question))
+    else:
+        _say(asked, "made", ancestry.made_with(*question))
 
 
 def _asked_of(asked: argparse.Namespace) -> Ancestry:

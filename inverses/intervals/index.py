@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from inverses.intervals.blocks import unpacked
 from inverses.intervals.encode import encode
-from inverses.intervals.queries import Nodes, Queries
+from inverses.intervals.queries import EVERY, KINDS, Nodes, Queries
 from inverses.intervals.store import Edge, Store, explained, tidy
 from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
@@ -33,8 +33,9 @@ MOST_LATE = 1_000
 class Index:
     """Ancestors and descendants of any node of a catalog, by range queries.
 
-    The catalog's tables are `nodes(id)` and `edges(source, target)`, an edge leading from what
-    was used to what was made. Every question first encodes what has come since the last one.
+    The catalog's tables are `nodes(id, kind)` and `edges(source, target)`, an edge leading from
+    what was used to what was made; a node is a dataset or a task. Every question first encodes
+    what has come since the last one.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -43,8 +44,8 @@ class Index:
         self._queries = Queries(engine.dialect.name)
         self._ancestors = self._queries.packed_ancestors(NODE)
         self._descendants = self._queries.packed_descendants(NODE)
-        self._above = self._queries.count_ancestors(NODE)
-        self._below = self._queries.count_descendants(NODE)
+        self._above = {kind: self._queries.count_ancestors(NODE, kind) for kind in KINDS}
+        self._below = {kind: self._queries.count_descendants(NODE, kind) for kind in KINDS}
         self._joined = self._queries.is_ancestor(ABOVE, NODE)
 
     def ancestors(self, node: int) -> list[int]:
@@ -72,15 +73,15 @@ class Index:
         with self._asking(above, below) as connection:
             return bool(connection.scalar(self._joined, {"node": below, "above": above}))
 
-    def count_ancestors(self, node: int) -> int:
-        """How many ancestors a node has, without listing them."""
+    def count_ancestors(self, node: int, kind: str = EVERY) -> int:
+        """How many ancestors of a kind a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._above, {"node": node}) or 0
+            return connection.scalar(self._above[kind], {"node": node}) or 0
 
-    def count_descendants(self, node: int) -> int:
-        """How many descendants a node has, without listing them."""
+    def count_descendants(self, node: int, kind: str = EVERY) -> int:
+        """How many descendants of a kind a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._below, {"node": node}) or 0
+            return connection.scalar(self._below[kind], {"node": node}) or 0
 
     def explain(self) -> dict[str, Any]:
         """How everything is encoded: rows by way, and for the largest parts why it was that way."""
@@ -154,8 +155,7 @@ def _append(store: Store, added: list[Edge]) -> None:
     parents = _parents(edge for edge in added if edge[1] not in old)
     new = {node: above for node, above in parents.items() if node not in old}
     if new:
-        place, part = store.free()
-        store.add(encode(new, place, part, store.past))
+        store.add(encode(new, store.tasks(new), store.past()))
 
 
 def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
@@ -166,7 +166,8 @@ def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
 
 
 def _rebuild(store: Store) -> None:
-    labels = encode(_parents(store.edges()))
+    every = _parents(store.edges())
+    labels = encode(every, store.tasks(every))
     store.clear()
     store.add(labels)
 

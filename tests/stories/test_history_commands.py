@@ -73,6 +73,7 @@ def test_affected_by_and_made_with(ask: Any) -> None:
     assert ask("made-with", "make_lows@1")["count"] == 4
     chosen = ask("made-with", "make_lows", "--param", "margin=900.5")
     assert keys(chosen["made"]) == ["lows@v2", "paths@v2"]
+    assert ask("made-with", "make_lows", "--param", "margin=900.5", "--count")["count"] == 2
 
 
 def test_runs_and_what_is_different(told: tuple[Workspace, list[str]], ask: Any) -> None:

@@ -12,8 +12,9 @@ from sqlalchemy import Engine, create_engine, func, select, text
 from inverses.intervals.index import Index
 from inverses.intervals.tables import edges, nodes, places, spans
 from pipelines.errors import Refused
+from pipelines.run_graph import DATASET, TASK
 from tests.graphs import KINDS, Graph, drawn, shuffled
-from tests.inverses.intervals.catalog import Catalog
+from tests.inverses.intervals.catalog import Catalog, of_kind
 from tests.workflows import history
 
 
@@ -25,6 +26,9 @@ def assert_answers(index: Index, picture: nx.DiGraph[int], asked: list[int]) -> 
         assert index.descendants(node) == sorted(below)
         assert index.count_ancestors(node) == len(above)
         assert index.count_descendants(node) == len(below)
+        for kind in (DATASET, TASK):
+            assert index.count_ancestors(node, kind) == len(of_kind(above, kind))
+            assert index.count_descendants(node, kind) == len(of_kind(below, kind))
         other = min(picture)
         assert index.is_ancestor(other, node) == (other in above)
         assert index.is_ancestor(node, other) == (other in below)
@@ -202,11 +206,42 @@ def test_a_database_without_edges_is_refused() -> None:
         Index(create_engine("sqlite://"))
 
 
+OLDER = {
+    "sqlite": (
+        "ALTER TABLE lineage_places DROP COLUMN tasks",
+        "ALTER TABLE lineage_places DROP COLUMN passed",
+        "DROP TABLE lineage_spans",
+        "CREATE VIRTUAL TABLE lineage_spans"
+        " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part)",
+    ),
+    "postgresql": (
+        "CREATE VIEW of_somebody AS SELECT of_id, count(*) FROM ancestors GROUP BY of_id",
+        "ALTER TABLE lineage_places DROP COLUMN tasks, DROP COLUMN passed",
+        "ALTER TABLE lineage_spans DROP COLUMN tasks",
+    ),
+}
+
+
+def test_an_index_of_the_format_before_is_made_anew(catalog: Catalog) -> None:
+    """The labels of format 1 had no counts of tasks."""
+    graph = history(Random(8), 5, 60)
+    catalog.add({n: above for n, above in graph.items() if n < 240})
+    Index(catalog.engine).catch_up()
+    with catalog.engine.begin() as connection:
+        connection.execute(text("DROP VIEW descendants"))
+        for statement in OLDER[catalog.engine.dialect.name]:
+            connection.execute(text(statement))
+        connection.execute(text("UPDATE lineage_state SET format = 1"))
+    catalog.add({n: above for n, above in graph.items() if n >= 240})
+    for _ in range(2):
+        assert_answers(Index(catalog.engine), drawn(graph), [0, 100, 239, 299])
+
+
 def test_an_index_of_another_format_is_refused(catalog: Catalog) -> None:
     Index(catalog.engine)
     with catalog.engine.begin() as connection:
         connection.execute(text("UPDATE lineage_state SET format = 7"))
-    with pytest.raises(Refused, match="has format 7, this Whence knows format 1"):
+    with pytest.raises(Refused, match="has format 7, this Whence knows format 2"):
         Index(catalog.engine)
 
 
