@@ -114,10 +114,10 @@ def late_nodes(graph: Graph, count: int = 5) -> list[int]:
     return Random(5).sample(last[len(last) // 2 :], count)
 
 
-def early_nodes(graph: Graph, count: int = 5) -> list[int]:
-    """Nodes of the earlier half, each with many descendants."""
-    last = [n for n in graph if n % SIZE == SIZE - 1]
-    return Random(5).sample(last[: len(last) // 2], count)
+def early_nodes(index: Index, late: list[int], count: int = 5) -> list[int]:
+    """Nodes of the earlier half, each with many descendants, of which one is asked about, too."""
+    above = index.ancestors(max(late))
+    return Random(5).sample(above[: len(above) // 2], count)
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def _dataset_rows(asked: Asked) -> Iterator[Row]:
         lambda n: asked.counted(OF_DATASETS.format(query=RECURSIVE.format(node=n))),
     )
     yield Row(f"count of datasets among ancestors, {asked.name}", COUNTED, above)
-    early = replace(asked, asked=early_nodes(asked.graph))
+    early = replace(asked, asked=early_nodes(asked.index, asked.asked))
     below = early.compared(
         lambda n: asked.index.count_descendants(n, DATASET),
         lambda n: asked.counted(OF_DATASETS.format(query=BELOW.format(node=n))),
