@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from inverses.intervals.blocks import unpacked
-from inverses.intervals.encode import encode
+from inverses.intervals.encode import Labels, encode
 from inverses.intervals.queries import EVERY, KINDS, Nodes, Queries
 from inverses.intervals.store import Edge, Store, explained, tidy
 from inverses.intervals.tables import NUMBER, nodes, pending, prepare
@@ -93,12 +93,28 @@ class Index:
 
         Given a connection it is done in that one's transaction, so that edges and their labels
         are there together or not at all; else in one of its own. One process does it at a time.
+        Labels that came run by run are packed now and then, after that and on their own.
         """
         if connection is None and not self._is_behind():
             return
         with self._writing(connection) as store:
             store.wait()
             _append(store, store.taken())
+            sprawls = store.sprawls()
+        if connection is None and sprawls:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Encode everything anew while others write, unless they encode something meanwhile.
+
+        It is done each time that rows have doubled, so an append costs a small part of it.
+        """
+        with self.engine.connect() as connection:
+            store = Store(connection)
+            turn, labels = store.turn(), _encoded(store)
+        with self._writing(None) as store:
+            if store.wait() == turn + 1:
+                _replace(store, labels)
 
     def _is_behind(self) -> bool:
         """Whether something waits to be encoded; asked first, so that nobody writes for nothing."""
@@ -155,7 +171,10 @@ def _append(store: Store, added: list[Edge]) -> None:
     parents = _parents(edge for edge in added if edge[1] not in old)
     new = {node: above for node, above in parents.items() if node not in old}
     if new:
-        store.add(encode(new, store.tasks(new), store.past()))
+        past = store.past()
+        store.add(encode(new, store.tasks(new), past))
+        if not past.place:
+            store.pack()
 
 
 def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
@@ -166,10 +185,19 @@ def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
 
 
 def _rebuild(store: Store) -> None:
+    _replace(store, _encoded(store))
+
+
+def _encoded(store: Store) -> Labels:
+    """Labels for everything, as few as can be."""
     every = _parents(store.edges())
-    labels = encode(every, store.tasks(every))
+    return encode(every, store.tasks(every))
+
+
+def _replace(store: Store, labels: Labels) -> None:
     store.clear()
     store.add(labels)
+    store.pack()
 
 
 def _parents(every: Iterable[Edge]) -> dict[int, list[int]]:

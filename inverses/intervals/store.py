@@ -30,6 +30,10 @@ from pipelines.run_graph import TASK
 AT_ONCE = 500
 """A question about many nodes is asked for so many at a time."""
 
+FEW = 10_000
+"""So many rows, and twice as many, are not worth packing."""
+
+ROWS = select(func.coalesce(func.sum(parts.c.rows + parts.c.across), 0)).scalar_subquery()
 Edge = tuple[int, int]
 
 
@@ -41,9 +45,23 @@ class Store:
         self.queries = Queries(connection.dialect.name)
         self.written = 0
 
-    def wait(self) -> None:
-        """Be the only one who writes labels, until the transaction ends."""
-        self.connection.execute(state.update().values(turn=state.c.turn + 1))
+    def wait(self) -> int:
+        """Be the only one who writes labels, until the transaction ends; whose turn it is."""
+        mine = state.update().values(turn=state.c.turn + 1).returning(state.c.turn)
+        return int(self.connection.execute(mine).scalar_one())
+
+    def turn(self) -> int:
+        """Whose turn it was last."""
+        return self.connection.scalar(select(state.c.turn)) or 0
+
+    def pack(self) -> None:
+        """Note that labels take as few rows as they can."""
+        self.connection.execute(state.update().values(packed=ROWS))
+
+    def sprawls(self) -> bool:
+        """Whether labels take more than twice the rows they took when they were last packed."""
+        rows, packed = self.connection.execute(select(ROWS, state.c.packed)).one()
+        return bool(rows > 2 * max(packed, FEW))
 
     def taken(self) -> list[Edge]:
         """The edges that are not encoded yet, which from now on are held to be."""

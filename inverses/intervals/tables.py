@@ -14,7 +14,6 @@ from sqlalchemy import (
     Table,
     Text,
     column,
-    delete,
     func,
     inspect,
     select,
@@ -28,7 +27,7 @@ from inverses.intervals.views import POSTGRESQL, creations
 from pipelines.errors import Refused
 
 FORMAT = 2
-"""Labels of format 1 had no counts of tasks; what is older is forgotten and encoded anew."""
+"""Labels of format 1 had no counts of tasks: they are forgotten, and everything encoded anew."""
 
 LOCK = 5_148_520_713
 """Whoever makes the tables in PostgreSQL holds this lock meanwhile."""
@@ -45,6 +44,7 @@ state = Table(
     labels,
     Column("format", Integer, primary_key=True, autoincrement=False),
     Column("turn", NUMBER, nullable=False),
+    Column("packed", NUMBER, nullable=False),
 )
 pending = Table(
     "lineage_pending",
@@ -122,13 +122,18 @@ ON_POSTGRESQL = (
 )
 
 
-EMPTIED = ("lineage_places", "lineage_nested", "lineage_parts", "lineage_blocks", "lineage_spans")
+OF_1 = ("places", "nested", "parts", "blocks", "spans", "state")
 FROM_1 = {
-    "sqlite": ("DROP TABLE lineage_places", "DROP TABLE lineage_spans"),
+    "sqlite": (
+        "DROP TABLE lineage_places",
+        "DROP TABLE lineage_spans",
+        "DROP TABLE lineage_state",
+    ),
     # Views that somebody has made of ours stand in the way of dropping tables.
     POSTGRESQL: (
         "ALTER TABLE lineage_places ADD tasks integer NOT NULL, ADD passed integer NOT NULL",
         "ALTER TABLE lineage_spans ADD tasks integer NOT NULL",
+        "ALTER TABLE lineage_state ADD packed bigint NOT NULL",
     ),
 }
 
@@ -179,11 +184,10 @@ def _format(connection: Connection) -> int | None:
 
 def _forget(connection: Connection) -> None:
     """Forget labels of format 1, in the transaction that notes every edge to be encoded anew."""
-    for name in EMPTIED:
-        connection.exec_driver_sql(f"DELETE FROM {name}")
+    for name in OF_1:
+        connection.exec_driver_sql(f"DELETE FROM lineage_{name}")
     for statement in FROM_1[connection.dialect.name]:
         connection.exec_driver_sql(statement)
-    connection.execute(delete(state))
 
 
 def _begin(connection: Connection) -> None:
@@ -195,4 +199,6 @@ def _begin(connection: Connection) -> None:
     connection.execute(
         noting(pending).from_select(["source", "target"], before).on_conflict_do_nothing()
     )
-    connection.execute(noting(state).values(format=FORMAT, turn=0).on_conflict_do_nothing())
+    connection.execute(
+        noting(state).values(format=FORMAT, turn=0, packed=0).on_conflict_do_nothing()
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 
 import networkx as nx
 import pytest
 from sqlalchemy import Engine, create_engine, func, select, text
 
+from inverses.intervals import index as index_module
+from inverses.intervals.encode import Labels
 from inverses.intervals.index import Index
+from inverses.intervals.store import Store
 from inverses.intervals.tables import edges, nodes, places, spans
 from pipelines.errors import Refused
 from pipelines.run_graph import DATASET, TASK
@@ -210,6 +214,7 @@ OLDER = {
     "sqlite": (
         "ALTER TABLE lineage_places DROP COLUMN tasks",
         "ALTER TABLE lineage_places DROP COLUMN passed",
+        "ALTER TABLE lineage_state DROP COLUMN packed",
         "DROP TABLE lineage_spans",
         "CREATE VIRTUAL TABLE lineage_spans"
         " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part)",
@@ -218,6 +223,7 @@ OLDER = {
         "CREATE VIEW of_somebody AS SELECT of_id, count(*) FROM ancestors GROUP BY of_id",
         "ALTER TABLE lineage_places DROP COLUMN tasks, DROP COLUMN passed",
         "ALTER TABLE lineage_spans DROP COLUMN tasks",
+        "ALTER TABLE lineage_state DROP COLUMN packed",
     ),
 }
 
@@ -258,6 +264,50 @@ def test_a_rebuild_packs_labels_and_changes_no_answer(catalog: Catalog) -> None:
     assert after["rows"] < before["rows"]
     assert after["nodes"] == before["nodes"]
     assert_answers(index, drawn(graph), [0, 5, 137, 290, 399])
+
+
+def appended(catalog: Catalog, graph: Graph, size: int) -> list[int]:
+    """Runs come one by one, and each is encoded; how many rows there are after each."""
+    index, rows = Index(catalog.engine), []
+    for first in range(0, len(graph), size):
+        catalog.add({n: graph[n] for n in range(first, first + size)})
+        index.catch_up()
+        rows.append(index.explain()["rows"])
+    return rows
+
+
+def test_labels_that_sprawl_are_packed_each_time_they_have_doubled(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph = history(Random(9), 60, 20)
+    rows = appended(catalog, graph, 20)
+    packed = [n for n, (before, after) in enumerate(pairwise(rows)) if after < before]
+    assert 2 <= len(packed) <= 12, "seldom, as it takes long"
+    index = Index(catalog.engine)
+    assert_answers(index, drawn(graph), [0, 5, 137, 555, 1199])
+    index.rebuild()
+    assert rows[-1] < 2.5 * index.explain()["rows"]
+
+
+def test_labels_are_not_packed_over_what_others_have_encoded_meanwhile(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph = history(Random(9), 20, 20)
+    other, replaced, calls = Index(catalog.engine), index_module._encoded, []
+
+    def slow(store: Store) -> Labels:
+        labels = replaced(store)
+        if not calls:
+            calls.append(catalog.add({1000: [0], 1001: [1000]}))
+            other.catch_up()
+        return labels
+
+    monkeypatch.setattr(index_module, "_encoded", slow)
+    appended(catalog, graph, 20)
+    assert calls, "labels were packed"
+    assert_answers(other, drawn({**graph, 1000: [0], 1001: [1000]}), [0, 1000, 1001, 399])
 
 
 def test_edges_and_labels_are_there_together_or_not_at_all(catalog: Catalog) -> None:
