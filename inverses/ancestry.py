@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from inverses.intervals.index import Index
 from inverses.intervals.queries import EVERY
-from inverses.meant import meant
+from inverses.meant import check_parameter, meant
 from pipelines.catalog import edges, nodes, params
 from pipelines.datasets import Key
 from pipelines.history import History
@@ -171,9 +171,11 @@ class Ancestry:
 
     def _tasks(self, box: str, given: Mapping[str, Any]) -> list[int]:
         """The tasks of a box whose parameters have these values."""
-        found = [r.id for r in self._meant(box, TASK)]
+        tasks = self._meant(box, TASK)
+        found = [task.id for task in tasks]
         with self.catalog.reading() as connection:
             for name, value in given.items():
+                check_parameter(connection, tasks[0].name, name)
                 same = (params.c.name == name) & (params.c.value == plain(value))
                 fitting = set(connection.scalars(sa.select(params.c.node).where(same)))
                 found = [task for task in found if task in fitting]

@@ -10,11 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from inverses.ancestry import Ancestry, Wanted
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.foreign.graph import Graph, add
 from pipelines.history import History
 from pipelines.run_graph import DATASET, TASK, Node
 from pipelines.workspace import Workspace
+from tests.databases import own_schema
 from tests.runs import ran
 
 EVERY = Wanted((DATASET, TASK))
@@ -125,8 +126,26 @@ def test_what_was_made_with_a_box_is_found_by_version_and_parameters(here: Works
     assert made("make_b", directly=True) == [("b", "v1"), ("b", "v2")]
     assert made("make_b@2") == made("make_b", margin=500) == [("b", "v2"), ("c", "v2")]
     assert made("make_b", directly=True, margin=1000, way="near") == [("b", "v1")]
-    assert made("make_b", margin=1000, way="far") == made("make_b", nothing=1) == []
+    assert made("make_b", margin=1000, way="far") == made("make_b", margin=1) == []
+    with pytest.raises(Refused, match='"margn" of "make_b" in the history; did you mean "margin"'):
+        made("make_b", margn=1000)
     assert made("make_c", directly=True) == [("c", "v1"), ("c", "v2")]
+
+
+def test_labels_that_a_database_will_not_store_are_asked_for_again(
+    tmp_path: Path, postgres: str
+) -> None:
+    ancestry = Ancestry.of(here := Workspace.create(tmp_path / "w", own_schema(postgres)))
+    ran(here, {"a": [], "b": ["a"]})
+    with ancestry.catalog.writing() as connection:
+        connection.execute(
+            sa.text("ALTER TABLE lineage_places ADD CONSTRAINT full_up CHECK (false)")
+        )
+    with pytest.raises(Failed, match='does not answer: new row for relation "lineage_places"'):
+        ancestry.ancestors("b")
+    with ancestry.catalog.writing() as connection:
+        connection.execute(sa.text("ALTER TABLE lineage_places DROP CONSTRAINT full_up"))
+    assert named(ancestry.ancestors("b")) == ["a"]
 
 
 def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:

@@ -116,6 +116,10 @@ WRONG = {
     "other": (["ancestors", "paths", "--is", "x"], 'no dataset "x"'),
     "box": (["made-with", "make_low"], 'did you mean "make_lows"?'),
     "parameter": (["made-with", "make_lows", "--param", "margin"], "is not like margin=1000"),
+    "unknown parameter": (
+        ["made-with", "make_lows", "--param", "margn=1"],
+        'no parameter "margn" of "make_lows" in the history; did you mean "margin"?',
+    ),
     "run": (["compare", "zz", "zz"], 'no run begins with "zz"'),
     "one run": (["compare", "zz"], "required: RUN"),
     "file": (["import", "nothing.csv"], 'cannot import "nothing.csv": No such file'),
