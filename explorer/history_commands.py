@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 from explorer.grid import print_grid, printable
 from inverses.ancestry import Ancestry, Relative, Wanted
 from inverses.counting import many
+from pipelines.catalog import Catalog
 from pipelines.comparison import changed_lines, compare
 from pipelines.foreign import files
 from pipelines.foreign.graph import Added, add
 from pipelines.history import History, Run
 from pipelines.run_graph import DATASET, TASK
-from pipelines.workspace import Workspace
+from pipelines.workspace import CATALOG, Workspace
 
 
 def _ancestors(asked: argparse.Namespace) -> None:
@@ -146,6 +148,8 @@ def _compare(asked: argparse.Namespace) -> None:
 def _import(asked: argparse.Namespace) -> None:
     graph = files.read(asked.file)
     Workspace.check_place(asked.workspace)
+    if elsewhere := os.environ.get(CATALOG):
+        Catalog(elsewhere)  # if it does not answer, no workspace is made
     history = History.of(Workspace.create(asked.workspace))
     added = add(history.catalog, graph)
     if asked.json:

@@ -145,7 +145,7 @@ def test_a_wrong_question_is_one_line(
     assert said.out == "" and "unexpected" not in said.err
 
 
-def test_a_wrong_file_makes_no_workspace(
+def test_a_wrong_file_or_a_catalog_that_is_gone_makes_no_workspace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text in ("source,target\na\n", "source,target\na,b\nb,a\n"):
@@ -153,6 +153,10 @@ def test_a_wrong_file_makes_no_workspace(
         assert main(["import", str(tmp_path / "e.csv"), "-w", str(tmp_path / "w")]) == 2
         assert not (tmp_path / "w").exists()
     assert "run in a circle" in capsys.readouterr().err
+    (tmp_path / "e.csv").write_text("source,target\na,b\n")
+    gone = ["--catalog", "postgresql+psycopg://me@127.0.0.1:1/nowhere"]
+    assert main(["import", str(tmp_path / "e.csv"), "-w", str(tmp_path / "w"), *gone]) == 1
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_newer_catalog_and_one_that_does_not_answer_are_said(
