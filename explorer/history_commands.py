@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 from explorer.grid import print_grid, printable
 from inverses.ancestry import Ancestry, Relative, Wanted
 from inverses.counting import many
+from pipelines.catalog import Catalog
 from pipelines.comparison import changed_lines, compare
 from pipelines.foreign import files
 from pipelines.foreign.graph import Added, add
 from pipelines.history import History, Run
 from pipelines.run_graph import DATASET, TASK
-from pipelines.workspace import Workspace
+from pipelines.workspace import CATALOG, Workspace
 
 
 def _ancestors(asked: argparse.Namespace) -> None:
@@ -38,16 +40,21 @@ def _descendants(asked: argparse.Namespace) -> None:
 
 
 def _affected_by(asked: argparse.Namespace) -> None:
-    found = _asked_of(asked).affected_by(*asked.names, wanted=_wanted(asked))
+    ancestry, wanted = _asked_of(asked), _wanted(asked)
     asked.name = asked.names[0] if len(asked.names) == 1 else asked.names
-    _say_count(asked, len(found)) if asked.count else _say(asked, "affected", found)
+    if asked.count:
+        _say_count(asked, ancestry.count_affected(*asked.names, wanted=wanted))
+    else:
+        _say(asked, "affected", ancestry.affected_by(*asked.names, wanted=wanted))
 
 
 def _made_with(asked: argparse.Namespace) -> None:
     given = {name: _read(value) for name, value in asked.param}
-    ancestry = _asked_of(asked)
-    found = ancestry.made_with(asked.name, given, _wanted(asked), asked.directly)
-    _say_count(asked, len(found)) if asked.count else _say(asked, "made", found)
+    ancestry, question = _asked_of(asked), (asked.name, given, _wanted(asked), asked.directly)
+    if asked.count:
+        _say_count(asked, ancestry.count_made_with(*question))
+    else:
+        _say(asked, "made", ancestry.made_with(*question))
 
 
 def _asked_of(asked: argparse.Namespace) -> Ancestry:
@@ -141,6 +148,8 @@ def _compare(asked: argparse.Namespace) -> None:
 def _import(asked: argparse.Namespace) -> None:
     graph = files.read(asked.file)
     Workspace.check_place(asked.workspace)
+    if elsewhere := os.environ.get(CATALOG):
+        Catalog(elsewhere)  # if it does not answer, no workspace is made
     history = History.of(Workspace.create(asked.workspace))
     added = add(history.catalog, graph)
     if asked.json:

@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from inverses.intervals.index import Index
-from inverses.meant import meant
+from inverses.intervals.queries import EVERY
+from inverses.meant import check_parameter, meant
 from pipelines.catalog import edges, nodes, params
 from pipelines.datasets import Key
 from pipelines.history import History
@@ -18,6 +19,7 @@ from pipelines.workspace import Workspace
 
 TOGETHER = 50  # nodes whose relatives are asked for in one query
 Reached = Callable[[int], sa.Select[Any]]
+Counted = Callable[[int, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class Wanted:
     name: str = ""
 
     @property
-    def everything(self) -> bool:
-        return set(self.kinds) == {DATASET, TASK} and not self.name
+    def kind(self) -> str:
+        """The one kind that is wanted, or every one."""
+        return EVERY if {*self.kinds} == {DATASET, TASK} else self.kinds[0]
 
     @property
     def condition(self) -> sa.ColumnElement[bool]:
@@ -64,7 +67,8 @@ class Ancestry:
 
     def __init__(self, history: History) -> None:
         self.history, self.catalog = history, history.catalog
-        self.index = Index(history.catalog.engine)
+        with self.catalog.spoken():
+            self.index = Index(history.catalog.engine)
 
     @classmethod
     def of(cls, workspace: Workspace) -> Ancestry:
@@ -85,11 +89,13 @@ class Ancestry:
 
     def count_ancestors(self, named: str, wanted: Wanted = DATASETS) -> int:
         """How many there are, without listing them."""
-        return self._count(self.index.ancestors_of, self.index.count_ancestors, named, wanted)
+        roots, index = [self.find(named).id], self.index
+        return self._count(index.ancestors_of, roots, wanted, index.count_ancestors)
 
     def count_descendants(self, named: str, wanted: Wanted = DATASETS) -> int:
         """How many there are, without listing them."""
-        return self._count(self.index.descendants_of, self.index.count_descendants, named, wanted)
+        roots, index = [self.find(named).id], self.index
+        return self._count(index.descendants_of, roots, wanted, index.count_descendants)
 
     def is_ancestor(self, first: str, last: str) -> bool:
         """Whether one dataset was used, at whatever remove, to make the other."""
@@ -98,8 +104,12 @@ class Ancestry:
 
     def affected_by(self, *named: str, wanted: Wanted = DATASETS) -> list[Relative]:
         """All that was made from some datasets, from every version of those named without one."""
-        roots = [r.id for name in named for r in self._meant(name)]
-        return self._relatives(self.index.descendants_of, roots, wanted)
+        return self._relatives(self.index.descendants_of, self._versions(named), wanted)
+
+    def count_affected(self, *named: str, wanted: Wanted = DATASETS) -> int:
+        """How many there are, without listing them."""
+        roots, index = self._versions(named), self.index
+        return self._count(index.descendants_of, roots, wanted, index.count_descendants)
 
     def made_with(
         self,
@@ -109,9 +119,21 @@ class Ancestry:
         directly: bool = False,
     ) -> list[Relative]:
         """All in whose making a box took part, in one version (`box@2`) or any, so parametrised."""
-        tasks = self._tasks(box, given or {})
         reached = _outputs_of if directly else self.index.descendants_of
-        return self._relatives(reached, tasks, wanted)
+        return self._relatives(reached, self._tasks(box, given or {}), wanted)
+
+    def count_made_with(
+        self,
+        box: str,
+        given: Mapping[str, Any] | None = None,
+        wanted: Wanted = DATASETS,
+        directly: bool = False,
+    ) -> int:
+        """How many there are, without listing them."""
+        roots, index = self._tasks(box, given or {}), self.index
+        if directly:
+            return self._count(_outputs_of, roots, wanted)
+        return self._count(index.descendants_of, roots, wanted, index.count_descendants)
 
     def marks(self, node: int) -> list[tuple[str, str, str]]:
         """The datasets behind a node, each with the run that made it, or with what it held."""
@@ -143,11 +165,17 @@ class Ancestry:
         with self.catalog.reading() as connection:
             return [_relative(r) for r in meant(connection, named, self.history.namespace, kind)]
 
+    def _versions(self, named: Sequence[str]) -> list[int]:
+        """Every version of some datasets, of each that is named with one that version."""
+        return list(dict.fromkeys(r.id for name in named for r in self._meant(name)))
+
     def _tasks(self, box: str, given: Mapping[str, Any]) -> list[int]:
         """The tasks of a box whose parameters have these values."""
-        found = [r.id for r in self._meant(box, TASK)]
+        tasks = self._meant(box, TASK)
+        found = [task.id for task in tasks]
         with self.catalog.reading() as connection:
             for name, value in given.items():
+                check_parameter(connection, tasks[0].name, name)
                 same = (params.c.name == name) & (params.c.value == plain(value))
                 fitting = set(connection.scalars(sa.select(params.c.node).where(same)))
                 found = [task for task in found if task in fitting]
@@ -164,15 +192,18 @@ class Ancestry:
         return [found[number] for number in sorted(found)]
 
     def _count(
-        self, reached: Reached, counted: Callable[[int], int], named: str, wanted: Wanted
+        self, reached: Reached, roots: Sequence[int], wanted: Wanted, counted: Counted | None = None
     ) -> int:
-        root = self.find(named).id
+        """How many are reached: the index has counted them by kind, but not by name."""
+        if counted and len(roots) == 1 and not wanted.name:
+            with self.catalog.spoken():
+                return counted(roots[0], wanted.kind)
+        if not 0 < len(roots) <= TOGETHER:
+            return len(self._relatives(reached, roots, wanted))
         with self.catalog.spoken():
-            if wanted.everything:
-                return counted(root)
             self.index.catch_up()
         with self.catalog.reading() as connection:
-            kept = _kept(reached, [root], wanted).subquery()
+            kept = _kept(reached, roots, wanted).subquery()
             return int(connection.scalar(sa.select(sa.func.count()).select_from(kept)) or 0)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipelines.catalog import nodes
-from pipelines.errors import Refused
+from pipelines.catalog import nodes, params
+from pipelines.errors import Refused, unknown
 from pipelines.run_graph import DATASET, TASK
 
 FEW, MANY = 10, 5000  # names to list, and names to look among for one that is meant
@@ -66,6 +66,15 @@ def _unknown(connection: sa.Connection, said: str, kind: str) -> Refused:
     word = "box" if kind == TASK else kind
     plural = "boxes" if kind == TASK else "datasets"
     return Refused(f'no {word} "{said}" in the history{hint} ({plural}: {_listed(names)})')
+
+
+def check_parameter(connection: sa.Connection, box: str, said: str) -> None:
+    """Refuse the name of a parameter that no task of a box was ever given."""
+    theirs = sa.select(params.c.name).distinct().join(nodes, nodes.c.id == params.c.node)
+    kept = (nodes.c.kind == TASK) & (nodes.c.name == box)
+    names = set(connection.scalars(theirs.where(kept)))
+    if said not in names:
+        raise unknown("parameter", said, names, f'of "{box}" in the history')
 
 
 def _listed(names: Iterable[str]) -> str:

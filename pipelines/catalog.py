@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -177,7 +178,7 @@ class Catalog:
         """Say in one line what a database has to complain of."""
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
             raise Failed(
                 f'the catalog at "{self.place}" does not answer: {_reason(error)}'
             ) from None
@@ -221,6 +222,8 @@ def engine_at(url: str, keep_open: bool = False) -> sa.Engine:
     # A connection that was kept through a long run may have died meanwhile: it is tried first.
     tried = keep_open and parsed.drivername == "postgresql+psycopg"
     engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits, pool_pre_ping=tried)
+    # What a driver has to say of a connection that was lost, we say ourselves, and once.
+    logging.getLogger(engine.dialect.driver).setLevel(logging.ERROR)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _durable)
         sa.event.listen(engine, "begin", _begin)
@@ -266,7 +269,7 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """The first line of what a database said."""
     said = str(getattr(error, "orig", None) or error).strip()
     return said.splitlines()[0] if said else type(error).__name__

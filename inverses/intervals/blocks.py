@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from inverses.intervals.encode import Place
+from inverses.intervals.ranges import Numbers
 
 BLOCK = 256
 """A block holds at most so many nodes."""
 
-Numbers = npt.NDArray[np.int64]
 STORED = np.dtype("<i8")
 
 

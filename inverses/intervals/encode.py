@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverses.intervals.cover import Range, Seats, Span, made_order, maker_order, spans
 from inverses.intervals.cut import Parents, by_ancestry, by_descent, by_number, crossing, cut
 from inverses.intervals.poset import Poset
 from inverses.intervals.ranges import NONE, Ranges, ranges, size, united
+from inverses.intervals.tally import NOTHING, Tally, ends_of
 from inverses.intervals.unfold import Row, nest
 
 WHOLE = 3_000
@@ -19,22 +20,42 @@ COPIES = 4
 
 NESTED, COPIED, COVERED = "nested", "copied", "covered"
 
-Past = Callable[[Iterable[int]], Mapping[int, Ranges]]
-"""Asked for nodes encoded before, gives the places of each of them and of all its ancestors."""
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was encoded before: the first place and part that are free, and where the others are.
+
+    `above` gives the places of each of some nodes and of all its ancestors, `passed` how many
+    tasks there are up to each of some places.
+    """
+
+    place: int = 0
+    part: int = 0
+    above: Callable[[Iterable[int]], Mapping[int, Ranges]] = lambda nodes: {}
+    passed: Callable[[Iterable[int]], Mapping[int, int]] = lambda places: NOTHING
+
+
+BEGINNING = Past()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands: among makers, among the made; in which part, below how many."""
+    """Where a node stands: among makers, among the made; in which part, below how many.
+
+    So many of its ancestors are tasks, and so many tasks have passed among makers up to it.
+    """
 
     node: int
     maker: int
     made: int
     part: int
     ancestors: int
+    tasks: int
+    passed: int
 
     def row(self) -> tuple[int, ...]:
-        return self.node, self.maker, self.made, self.part, self.ancestors
+        here = self.node, self.maker, self.made, self.part
+        return *here, self.ancestors, self.tasks, self.passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +83,15 @@ class Labels:
     nested: list[tuple[int, int, int, int]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    tasks: Collection[int] = ()
 
     @property
     def tuples(self) -> int:
         return len(self.nested) + len(self.spans)
 
 
-def nothing_before(nodes: Iterable[int]) -> Mapping[int, Ranges]:
-    """The past of a graph that begins here."""
-    assert not list(nodes)
-    return {}
-
-
-def encode(parents: Parents, place: int = 0, part: int = 0, past: Past = nothing_before) -> Labels:
-    """Labels for new nodes, given the parents of each; the first place and part that are free.
+def encode(parents: Parents, tasks: Collection[int] = (), past: Past = BEGINNING) -> Labels:
+    """Labels for new nodes, given the parents of each, and which of them are tasks.
 
     A parent that is not among the new nodes was encoded before: its labels are asked of the
     past, and stay as they are.
@@ -88,10 +104,13 @@ def encode(parents: Parents, place: int = 0, part: int = 0, past: Past = nothing
     """
     inside = {n: [p for p in above if p in parents] for n, above in parents.items()}
     order = by_number(inside)
-    seats = {node: n for n, node in enumerate(maker_order(order, inside), place)}
-    older = past({p for above in parents.values() for p in above if p not in parents})
+    makers = maker_order(order, inside)
+    older = past.above({p for above in parents.values() for p in above if p not in parents})
+    passed = past.passed({past.place - 1, *ends_of(list(older.values()))})
+    tally = Tally.of([node in tasks for node in makers], passed)
+    seats = {node: n for n, node in enumerate(makers, past.place)}
     ways = [
-        _Encoder(parents, seats, place, part, older).encoded(pieces)
+        _Encoder(parents, tasks, seats, tally, past, older).encoded(pieces)
         for pieces in _cuts(order, inside)
     ]
     return min(ways, key=lambda labels: labels.tuples)
@@ -121,15 +140,23 @@ class _Piece:
     masks: Sequence[int]
     entries: Sequence[frozenset[int]]
     made: Sequence[int]
+    tasks: int
 
     @classmethod
-    def of(cls, nodes: Sequence[int], parents: Parents, places: Mapping[int, int]) -> _Piece:
+    def of(
+        cls,
+        nodes: Sequence[int],
+        parents: Parents,
+        places: Mapping[int, int],
+        tasks: Collection[int],
+    ) -> _Piece:
         poset = poset_of(nodes, parents)
         entries = _entries(nodes, poset, parents)
         seats = Seats(places[node] for node in nodes)
         masks = _masks(poset, [seats.bit(places[node]) for node in nodes])
         made = sorted(made_order(poset), key=lambda n: sorted(entries[n]))
-        return cls(nodes, poset, seats, masks, entries, made)
+        among = sum(seats.bit(places[node]) for node in nodes if node in tasks)
+        return cls(nodes, poset, seats, masks, entries, made, among)
 
 
 def _entries(nodes: Sequence[int], poset: Poset, parents: Parents) -> list[frozenset[int]]:
@@ -159,19 +186,21 @@ class _Encoder:
     def __init__(
         self,
         parents: Parents,
+        tasks: Collection[int],
         seats: Mapping[int, int],
-        place: int,
-        part: int,
+        tally: Tally,
+        past: Past,
         older: Mapping[int, Ranges],
     ) -> None:
-        self.parents, self.seats, self.place, self.part = parents, seats, place, part
+        self.parents, self.tasks, self.seats, self.tally = parents, tasks, seats, tally
+        self.place, self.part = past.place, past.part
         self.closed = dict(older)
         self.within: dict[int, tuple[Ranges, Seats, int]] = {}
-        self.labels = Labels()
+        self.labels = Labels(tasks=tasks)
 
     def encoded(self, pieces: Iterable[Sequence[int]]) -> Labels:
         for nodes in pieces:
-            self._encode(_Piece.of(nodes, self.parents, self.seats))
+            self._encode(_Piece.of(nodes, self.parents, self.seats, self.tasks))
             self.place += len(nodes)
             self.part += 1
         return self.labels
@@ -201,10 +230,13 @@ class _Encoder:
 
     def _put(self, piece: _Piece, outside: Mapping[frozenset[int], Ranges]) -> None:
         sizes = {each: size(found) for each, found in outside.items()}
+        tasks = {each: int(self.tally.counts(found).sum()) for each, found in outside.items()}
         for made, n in enumerate(piece.made, self.place):
             node, mask, entries = piece.nodes[n], piece.masks[n], piece.entries[n]
             above, maker = sizes[entries] + mask.bit_count(), self.seats[node]
-            self.labels.places.append(Place(node, maker, made, self.part, above))
+            known = tasks[entries] + (mask & piece.tasks).bit_count()
+            passed = self.tally.up_to(maker)
+            self.labels.places.append(Place(node, maker, made, self.part, above, known, passed))
             itself = mask | piece.seats.bit(maker)
             self.within[node] = (outside[entries], piece.seats, itself)
 

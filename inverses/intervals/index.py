@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from inverses.intervals.blocks import unpacked
-from inverses.intervals.encode import encode
-from inverses.intervals.queries import Nodes, Queries
+from inverses.intervals.encode import Labels, encode
+from inverses.intervals.queries import EVERY, KINDS, Nodes, Queries
 from inverses.intervals.store import Edge, Store, explained, tidy
 from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
@@ -33,8 +33,9 @@ MOST_LATE = 1_000
 class Index:
     """Ancestors and descendants of any node of a catalog, by range queries.
 
-    The catalog's tables are `nodes(id)` and `edges(source, target)`, an edge leading from what
-    was used to what was made. Every question first encodes what has come since the last one.
+    The catalog's tables are `nodes(id, kind)` and `edges(source, target)`, an edge leading from
+    what was used to what was made; a node is a dataset or a task. Every question first encodes
+    what has come since the last one.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -43,8 +44,8 @@ class Index:
         self._queries = Queries(engine.dialect.name)
         self._ancestors = self._queries.packed_ancestors(NODE)
         self._descendants = self._queries.packed_descendants(NODE)
-        self._above = self._queries.count_ancestors(NODE)
-        self._below = self._queries.count_descendants(NODE)
+        self._above = {kind: self._queries.count_ancestors(NODE, kind) for kind in KINDS}
+        self._below = {kind: self._queries.count_descendants(NODE, kind) for kind in KINDS}
         self._joined = self._queries.is_ancestor(ABOVE, NODE)
 
     def ancestors(self, node: int) -> list[int]:
@@ -72,15 +73,15 @@ class Index:
         with self._asking(above, below) as connection:
             return bool(connection.scalar(self._joined, {"node": below, "above": above}))
 
-    def count_ancestors(self, node: int) -> int:
-        """How many ancestors a node has, without listing them."""
+    def count_ancestors(self, node: int, kind: str = EVERY) -> int:
+        """How many ancestors of a kind a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._above, {"node": node}) or 0
+            return connection.scalar(self._above[kind], {"node": node}) or 0
 
-    def count_descendants(self, node: int) -> int:
-        """How many descendants a node has, without listing them."""
+    def count_descendants(self, node: int, kind: str = EVERY) -> int:
+        """How many descendants of a kind a node has, without listing them."""
         with self._asking(node) as connection:
-            return connection.scalar(self._below, {"node": node}) or 0
+            return connection.scalar(self._below[kind], {"node": node}) or 0
 
     def explain(self) -> dict[str, Any]:
         """How everything is encoded: rows by way, and for the largest parts why it was that way."""
@@ -92,12 +93,28 @@ class Index:
 
         Given a connection it is done in that one's transaction, so that edges and their labels
         are there together or not at all; else in one of its own. One process does it at a time.
+        Labels that came run by run are packed now and then, after that and on their own.
         """
         if connection is None and not self._is_behind():
             return
         with self._writing(connection) as store:
             store.wait()
             _append(store, store.taken())
+            sprawls = store.sprawls()
+        if connection is None and sprawls:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Encode everything anew while others write, unless they encode something meanwhile.
+
+        It is done each time that rows have doubled, so an append costs a small part of it.
+        """
+        with self.engine.connect() as connection:
+            store = Store(connection)
+            turn, labels = store.turn(), _encoded(store)
+        with self._writing(None) as store:
+            if store.wait() == turn + 1:
+                _replace(store, labels)
 
     def _is_behind(self) -> bool:
         """Whether something waits to be encoded; asked first, so that nobody writes for nothing."""
@@ -154,8 +171,10 @@ def _append(store: Store, added: list[Edge]) -> None:
     parents = _parents(edge for edge in added if edge[1] not in old)
     new = {node: above for node, above in parents.items() if node not in old}
     if new:
-        place, part = store.free()
-        store.add(encode(new, place, part, store.past))
+        past = store.past()
+        store.add(encode(new, store.tasks(new), past))
+        if not past.place:
+            store.pack()
 
 
 def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
@@ -166,9 +185,19 @@ def _known(store: Store, late: list[Edge], old: set[int]) -> bool:
 
 
 def _rebuild(store: Store) -> None:
-    labels = encode(_parents(store.edges()))
+    _replace(store, _encoded(store))
+
+
+def _encoded(store: Store) -> Labels:
+    """Labels for everything, as few as can be."""
+    every = _parents(store.edges())
+    return encode(every, store.tasks(every))
+
+
+def _replace(store: Store, labels: Labels) -> None:
     store.clear()
     store.add(labels)
+    store.pack()
 
 
 def _parents(every: Iterable[Edge]) -> dict[int, list[int]]:

@@ -23,13 +23,17 @@ from sqlalchemy import (
 )
 
 from inverses.intervals.blocks import BLOCK
-from inverses.intervals.tables import blocks, nested, places, spans
+from inverses.intervals.tables import blocks, nested, nodes, places, spans
 from inverses.intervals.views import POSTGRESQL
+from pipelines.run_graph import DATASET, TASK
 
 Asked = int | ColumnElement[int]
 Nodes = Select[tuple[int]]
 Packed = CompoundSelect[tuple[int, int | None, bytes | None]]
 Span = tuple[ColumnElement[int], ColumnElement[int]]
+
+EVERY = ""
+KINDS = (EVERY, DATASET, TASK)
 
 MAKERS: Span = (spans.c.maker_from, spans.c.maker_to)
 MADE: Span = (spans.c.made_from, spans.c.made_to)
@@ -45,13 +49,13 @@ class Queries:
 
     dialect: str
 
-    def ancestors(self, nodes: tuple[int, ...]) -> Nodes:
+    def ancestors(self, asked: tuple[int, ...]) -> Nodes:
         """The ancestors of a node; of several, each once."""
-        return _each(nodes, self._ancestors)
+        return _each(asked, self._ancestors)
 
-    def descendants(self, nodes: tuple[int, ...]) -> Nodes:
+    def descendants(self, asked: tuple[int, ...]) -> Nodes:
         """The descendants of a node; of several, each once."""
-        return _each(nodes, self._descendants)
+        return _each(asked, self._descendants)
 
     def _ancestors(self, node: Asked) -> Nodes:
         across = select(places.c.node).where(self.over_made(node), places.c.maker.between(*MAKERS))
@@ -79,15 +83,21 @@ class Queries:
         inside = _inside(below, enclosing=True).where(_OTHER.c.node == above)
         return select(or_(across.exists(), inside.exists()))
 
-    def count_ancestors(self, node: Asked) -> Select[tuple[int]]:
-        """How many ancestors a node has; it never has more, so this was counted once."""
-        return select(func.coalesce(_place(places.c.ancestors, node), 0))
+    def count_ancestors(self, node: Asked, kind: str = EVERY) -> Select[tuple[int]]:
+        """How many ancestors a node has; it never has more, so these were counted once."""
+        here = places.alias("here")
+        counted = _of(kind, here.c.ancestors, here.c.tasks)
+        kept = select(counted).where(here.c.node == node).scalar_subquery()
+        return select(func.coalesce(kept, 0))
 
-    def count_descendants(self, node: Asked) -> Select[tuple[int]]:
-        """How many descendants a node has: the lengths of the spans, and those inside its part."""
-        width = func.coalesce(func.sum(spans.c.made_to - spans.c.made_from + 1), 0)
-        across = select(width).where(self.over_maker(node))
-        inside = select(func.count()).select_from(_inside(node, enclosing=False).subquery())
+    def count_descendants(self, node: Asked, kind: str = EVERY) -> Select[tuple[int]]:
+        """How many descendants a node has: those of all spans, and those inside its part."""
+        width = _of(kind, spans.c.made_to - spans.c.made_from + 1, spans.c.tasks)
+        across = select(func.coalesce(func.sum(width), 0)).where(self.over_maker(node))
+        below = _inside(node, enclosing=False).subquery()
+        inside = select(func.count()).select_from(below)
+        if kind != EVERY:
+            inside = inside.join(nodes, nodes.c.id == below.c.node).where(nodes.c.kind == kind)
         return select(cast(across.scalar_subquery() + inside.scalar_subquery(), Integer))
 
     def over_made(self, node: Asked) -> ColumnElement[bool]:
@@ -103,6 +113,11 @@ class Queries:
         if self.dialect == POSTGRESQL:
             return func.int4range(*MAKERS, "[]").bool_op("@>")(place)
         return _held(MAKERS, place)
+
+
+def _of(kind: str, every: ColumnElement[int], tasks: ColumnElement[int]) -> ColumnElement[int]:
+    """How many there are of a kind: what is no task is a dataset."""
+    return {EVERY: every, TASK: tasks, DATASET: every - tasks}[kind]
 
 
 def _held(span: Span, place: ColumnElement[int]) -> ColumnElement[bool]:
@@ -153,8 +168,8 @@ def _packed(
     )
 
 
-def _each(nodes: tuple[int, ...], of: Callable[[Asked], Nodes]) -> Nodes:
-    if len(nodes) == 1:
-        return of(nodes[0])
-    found = union(*(of(node) for node in nodes)).subquery("lineage")
+def _each(asked: tuple[int, ...], of: Callable[[Asked], Nodes]) -> Nodes:
+    if len(asked) == 1:
+        return of(asked[0])
+    found = union(*(of(node) for node in asked)).subquery("lineage")
     return select(found.c.node)

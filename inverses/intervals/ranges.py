@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-Ranges = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
+Ranges = Numbers
 """A row for each range: its first and its last place."""
 
 NONE: Ranges = np.empty((0, 2), np.int64)

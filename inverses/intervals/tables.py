@@ -26,13 +26,15 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from inverses.intervals.views import POSTGRESQL, creations
 from pipelines.errors import Refused
 
-FORMAT = 1
+FORMAT = 2
+"""Labels of format 1 had no counts of tasks: they are forgotten, and everything encoded anew."""
+
 LOCK = 5_148_520_713
 """Whoever makes the tables in PostgreSQL holds this lock meanwhile."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
-nodes = table("nodes", column("id", NUMBER))
+nodes = table("nodes", column("id", NUMBER), column("kind", Text))
 edges = table("edges", column("source", NUMBER), column("target", NUMBER))
 
 labels = MetaData()
@@ -42,6 +44,7 @@ state = Table(
     labels,
     Column("format", Integer, primary_key=True, autoincrement=False),
     Column("turn", NUMBER, nullable=False),
+    Column("packed", NUMBER, nullable=False),
 )
 pending = Table(
     "lineage_pending",
@@ -57,6 +60,8 @@ places = Table(
     Column("made", Integer, nullable=False),
     Column("part", Integer, nullable=False),
     Column("ancestors", Integer, nullable=False),
+    Column("tasks", Integer, nullable=False),
+    Column("passed", Integer, nullable=False),
     Index("lineage_makers", "maker", unique=True, postgresql_include=["node"]),
     Index("lineage_made", "made", unique=True, postgresql_include=["node"]),
 )
@@ -93,17 +98,19 @@ spans = Table(
     Column("maker_to", Integer, nullable=False),
     Column("made_from", Integer, nullable=False),
     Column("made_to", Integer, nullable=False),
+    Column("tasks", Integer, nullable=False),
 )
 
 ON_SQLITE = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS lineage_spans"
-    " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part)",
+    " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part, +tasks)",
     "CREATE TRIGGER IF NOT EXISTS lineage_noted AFTER INSERT ON edges BEGIN"
     " INSERT OR IGNORE INTO lineage_pending VALUES (new.source, new.target); END",
 )
 ON_POSTGRESQL = (
     "CREATE TABLE IF NOT EXISTS lineage_spans (part integer NOT NULL, maker_from integer NOT NULL,"
-    " maker_to integer NOT NULL, made_from integer NOT NULL, made_to integer NOT NULL)",
+    " maker_to integer NOT NULL, made_from integer NOT NULL, made_to integer NOT NULL,"
+    " tasks integer NOT NULL)",
     "CREATE INDEX IF NOT EXISTS lineage_spans_makers ON lineage_spans"
     " USING gist (int4range(maker_from, maker_to, '[]'))",
     "CREATE INDEX IF NOT EXISTS lineage_spans_made ON lineage_spans (part, made_from)",
@@ -115,17 +122,35 @@ ON_POSTGRESQL = (
 )
 
 
+OF_1 = ("places", "nested", "parts", "blocks", "spans", "state")
+FROM_1 = {
+    "sqlite": (
+        "DROP TABLE lineage_places",
+        "DROP TABLE lineage_spans",
+        "DROP TABLE lineage_state",
+    ),
+    # Views that somebody has made of ours stand in the way of dropping tables.
+    POSTGRESQL: (
+        "ALTER TABLE lineage_places ADD tasks integer NOT NULL, ADD passed integer NOT NULL",
+        "ALTER TABLE lineage_spans ADD tasks integer NOT NULL",
+        "ALTER TABLE lineage_state ADD packed bigint NOT NULL",
+    ),
+}
+
+
 def prepare(engine: Engine) -> None:
     """Make the tables if they are not there; from then on every new edge is noted as pending."""
     if _is_ready(engine):
         return
     if not inspect(engine).has_table("edges"):
         raise Refused("this database has no table of edges to index; open it as a catalog first")
-    with engine.begin() as connection:
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == POSTGRESQL:
             connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
             # Before anything else is held: whoever writes edges now is waited for, not entangled.
             connection.exec_driver_sql("LOCK TABLE edges IN SHARE ROW EXCLUSIVE MODE")
+        if _format(connection) == 1:
+            _forget(connection)
         for each in labels.sorted_tables:
             connection.execute(CreateTable(each, if_not_exists=True))
             for index in each.indexes:
@@ -139,17 +164,30 @@ def prepare(engine: Engine) -> None:
 
 def _is_ready(engine: Engine) -> bool:
     """Whether all is there up to the last of the views, which are made last."""
-    there = inspect(engine)
-    if not there.has_table(state.name):
-        return False
     with engine.connect() as connection:
-        found = connection.scalar(select(state.c.format))
-    if found not in (None, FORMAT):
+        found = _format(connection)
+        whole = inspect(connection).has_table("descendants")
+    if found is not None and found > FORMAT:
         raise Refused(
             f"the lineage index has format {found}, this Whence knows format {FORMAT}; "
             "ask with the version that made it"
         )
-    return found is not None and there.has_table("descendants")
+    return found == FORMAT and whole
+
+
+def _format(connection: Connection) -> int | None:
+    """The format of the labels that are there; None before there are any."""
+    if not inspect(connection).has_table(state.name):
+        return None
+    return connection.scalar(select(state.c.format))
+
+
+def _forget(connection: Connection) -> None:
+    """Forget labels of format 1, in the transaction that notes every edge to be encoded anew."""
+    for name in OF_1:
+        connection.exec_driver_sql(f"DELETE FROM lineage_{name}")
+    for statement in FROM_1[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
 
 
 def _begin(connection: Connection) -> None:
@@ -161,4 +199,6 @@ def _begin(connection: Connection) -> None:
     connection.execute(
         noting(pending).from_select(["source", "target"], before).on_conflict_do_nothing()
     )
-    connection.execute(noting(state).values(format=FORMAT, turn=0).on_conflict_do_nothing())
+    connection.execute(
+        noting(state).values(format=FORMAT, turn=0, packed=0).on_conflict_do_nothing()
+    )

@@ -10,11 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from inverses.ancestry import Ancestry, Wanted
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.foreign.graph import Graph, add
 from pipelines.history import History
 from pipelines.run_graph import DATASET, TASK, Node
 from pipelines.workspace import Workspace
+from tests.databases import own_schema
 from tests.runs import ran
 
 EVERY = Wanted((DATASET, TASK))
@@ -74,7 +75,10 @@ def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
         assert seen(history, "ancestors", name) == sorted(before)
         assert seen(history, "descendants", name) == sorted(after)
         assert ancestry.count_ancestors(name, EVERY) == len(before)
-        assert ancestry.count_descendants(name) == len([n for n in after if n[0] == "d"])
+        for wanted in (EVERY, Wanted(), Wanted((TASK,)), Wanted((TASK,), "*1*")):
+            above, below = ancestry.ancestors(name, wanted), ancestry.descendants(name, wanted)
+            assert ancestry.count_ancestors(name, wanted) == len(above)
+            assert ancestry.count_descendants(name, wanted) == len(below)
         some = Wanted((DATASET, TASK), "*1*")
         assert named(ancestry.ancestors(name, some)) == sorted(n for n in before if "1" in n)
         assert ancestry.count_ancestors(name, some) == len([n for n in before if "1" in n])
@@ -83,6 +87,8 @@ def test_answers_are_those_of_a_walk(here: Workspace, seed: int) -> None:
     pair = chance.sample(sorted(n for n in graph if n[0] == "d"), 2)
     spoiled = {d for p in pair for d in nx.descendants(graph, p) if d[0] == "d"}
     assert named(ancestry.affected_by(*pair)) == sorted(spoiled)
+    assert ancestry.count_affected(*pair) == len(spoiled)
+    assert ancestry.count_affected(pair[0]) == ancestry.count_descendants(pair[0])
 
 
 def test_a_graph_that_grows_is_asked_as_it_is_now(here: Workspace) -> None:
@@ -112,14 +118,34 @@ def test_what_was_made_with_a_box_is_found_by_version_and_parameters(here: Works
     ancestry = Ancestry.of(here)
 
     def made(box: str, directly: bool = False, **given: object) -> list[tuple[str, str]]:
-        return [r.key for r in ancestry.made_with(box, given, directly=directly)]
+        found = ancestry.made_with(box, given, directly=directly)
+        assert ancestry.count_made_with(box, given, directly=directly) == len(found)
+        return [r.key for r in found]
 
     assert made("make_b") == [("b", "v1"), ("c", "v1"), ("b", "v2"), ("c", "v2")]
     assert made("make_b", directly=True) == [("b", "v1"), ("b", "v2")]
     assert made("make_b@2") == made("make_b", margin=500) == [("b", "v2"), ("c", "v2")]
     assert made("make_b", directly=True, margin=1000, way="near") == [("b", "v1")]
-    assert made("make_b", margin=1000, way="far") == made("make_b", nothing=1) == []
+    assert made("make_b", margin=1000, way="far") == made("make_b", margin=1) == []
+    with pytest.raises(Refused, match='"margn" of "make_b" in the history; did you mean "margin"'):
+        made("make_b", margn=1000)
     assert made("make_c", directly=True) == [("c", "v1"), ("c", "v2")]
+
+
+def test_labels_that_a_database_will_not_store_are_asked_for_again(
+    tmp_path: Path, postgres: str
+) -> None:
+    ancestry = Ancestry.of(here := Workspace.create(tmp_path / "w", own_schema(postgres)))
+    ran(here, {"a": [], "b": ["a"]})
+    with ancestry.catalog.writing() as connection:
+        connection.execute(
+            sa.text("ALTER TABLE lineage_places ADD CONSTRAINT full_up CHECK (false)")
+        )
+    with pytest.raises(Failed, match='does not answer: new row for relation "lineage_places"'):
+        ancestry.ancestors("b")
+    with ancestry.catalog.writing() as connection:
+        connection.execute(sa.text("ALTER TABLE lineage_places DROP CONSTRAINT full_up"))
+    assert named(ancestry.ancestors("b")) == ["a"]
 
 
 def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:

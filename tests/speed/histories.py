@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from inverses.intervals.index import Index
+from pipelines.run_graph import DATASET
 from tests.graphs import Graph
 from tests.inverses.intervals.catalog import Catalog
 from tests.speed.approaches import spelled
@@ -25,6 +26,14 @@ from tests.workflows import history
 RECURSIVE = (
     "WITH RECURSIVE above(id) AS (SELECT source FROM edges WHERE target = {node}"
     " UNION SELECT source FROM edges JOIN above ON target = id) SELECT id FROM above"
+)
+BELOW = (
+    "WITH RECURSIVE below(id) AS (SELECT target FROM edges WHERE source = {node}"
+    " UNION SELECT target FROM edges JOIN below ON source = id) SELECT id FROM below"
+)
+OF_DATASETS = (
+    "SELECT nodes.id FROM ({query}) AS reached JOIN nodes ON nodes.id = reached.id"
+    " WHERE kind = 'dataset'"
 )
 AT_ONCE = {
     "sqlite": "SELECT group_concat(id) FROM ({query}) AS found",
@@ -105,6 +114,12 @@ def late_nodes(graph: Graph, count: int = 5) -> list[int]:
     return Random(5).sample(last[len(last) // 2 :], count)
 
 
+def early_nodes(index: Index, late: list[int], count: int = 5) -> list[int]:
+    """Nodes of the earlier half, each with many descendants, of which one is asked about, too."""
+    above = index.ancestors(max(late))
+    return Random(5).sample(above[: len(above) // 2], count)
+
+
 @contextmanager
 def indexed(engine: Engine, graph: Graph, large: Large, folder: Path) -> Iterator[Asked]:
     """The graph in a catalog, indexed, with a cursor to ask by hand."""
@@ -131,6 +146,24 @@ def engine_rows(asked: Asked) -> Iterator[Row]:
     ways = ", ".join(f"{way['nodes']:,} nodes {kind}" for kind, way in said["ways"].items())
     note = f"{said['rows']:,} rows beside a place for each node; {ways}"
     yield Row(f"count of ancestors, {name}", COUNTED, counted, notes=(note,))
+    yield from _dataset_rows(asked)
+
+
+def _dataset_rows(asked: Asked) -> Iterator[Row]:
+    """Counts of datasets alone, beside recursive queries that are joined with kinds."""
+    above = asked.compared(
+        lambda n: asked.index.count_ancestors(n, DATASET),
+        lambda n: asked.counted(OF_DATASETS.format(query=RECURSIVE.format(node=n))),
+    )
+    yield Row(f"count of datasets among ancestors, {asked.name}", COUNTED, above)
+    early = replace(asked, asked=early_nodes(asked.index, asked.asked))
+    below = early.compared(
+        lambda n: asked.index.count_descendants(n, DATASET),
+        lambda n: asked.counted(OF_DATASETS.format(query=BELOW.format(node=n))),
+    )
+    sizes = sorted(asked.index.count_descendants(n) for n in early.asked)
+    note = f"descendants: {sizes}"
+    yield Row(f"count of datasets among descendants, {asked.name}", COUNTED, below, notes=(note,))
 
 
 def _query_row(asked: Asked) -> Row:

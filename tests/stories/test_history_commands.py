@@ -73,6 +73,7 @@ def test_affected_by_and_made_with(ask: Any) -> None:
     assert ask("made-with", "make_lows@1")["count"] == 4
     chosen = ask("made-with", "make_lows", "--param", "margin=900.5")
     assert keys(chosen["made"]) == ["lows@v2", "paths@v2"]
+    assert ask("made-with", "make_lows", "--param", "margin=900.5", "--count")["count"] == 2
 
 
 def test_runs_and_what_is_different(told: tuple[Workspace, list[str]], ask: Any) -> None:
@@ -115,6 +116,10 @@ WRONG = {
     "other": (["ancestors", "paths", "--is", "x"], 'no dataset "x"'),
     "box": (["made-with", "make_low"], 'did you mean "make_lows"?'),
     "parameter": (["made-with", "make_lows", "--param", "margin"], "is not like margin=1000"),
+    "unknown parameter": (
+        ["made-with", "make_lows", "--param", "margn=1"],
+        'no parameter "margn" of "make_lows" in the history; did you mean "margin"?',
+    ),
     "run": (["compare", "zz", "zz"], 'no run begins with "zz"'),
     "one run": (["compare", "zz"], "required: RUN"),
     "file": (["import", "nothing.csv"], 'cannot import "nothing.csv": No such file'),
@@ -140,7 +145,7 @@ def test_a_wrong_question_is_one_line(
     assert said.out == "" and "unexpected" not in said.err
 
 
-def test_a_wrong_file_makes_no_workspace(
+def test_a_wrong_file_or_a_catalog_that_is_gone_makes_no_workspace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text in ("source,target\na\n", "source,target\na,b\nb,a\n"):
@@ -148,6 +153,10 @@ def test_a_wrong_file_makes_no_workspace(
         assert main(["import", str(tmp_path / "e.csv"), "-w", str(tmp_path / "w")]) == 2
         assert not (tmp_path / "w").exists()
     assert "run in a circle" in capsys.readouterr().err
+    (tmp_path / "e.csv").write_text("source,target\na,b\n")
+    gone = ["--catalog", "postgresql+psycopg://me@127.0.0.1:1/nowhere"]
+    assert main(["import", str(tmp_path / "e.csv"), "-w", str(tmp_path / "w"), *gone]) == 1
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_newer_catalog_and_one_that_does_not_answer_are_said(

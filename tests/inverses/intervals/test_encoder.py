@@ -9,10 +9,12 @@ import networkx as nx
 import pytest
 
 from inverses.intervals import encode as encoder
-from inverses.intervals.encode import COPIED, COVERED, NESTED, Labels, encode
+from inverses.intervals.encode import COPIED, COVERED, NESTED, Labels, Past, encode
 from inverses.intervals.ranges import Ranges, ranges, united
 from pipelines.errors import Refused
+from pipelines.run_graph import TASK
 from tests.graphs import KINDS, Graph, chain, drawn, shuffled, tree
+from tests.inverses.intervals.catalog import of_kind
 from tests.inverses.intervals.reading import stated
 from tests.workflows import eman, fmri, history, montage
 
@@ -24,6 +26,8 @@ def assert_exact(labels: Labels, graph: Graph) -> None:
     assert Counter(stated(labels)) == truth
     above = {n: len(nx.ancestors(picture, n)) for n in graph}
     assert {p.node: p.ancestors for p in labels.places} == above
+    tasks = {n: len(nx.ancestors(picture, n) & {*labels.tasks}) for n in graph}
+    assert {p.node: p.tasks for p in labels.places} == tasks
     assert sorted(p.maker for p in labels.places) == list(range(len(graph)))
     assert sorted(p.made for p in labels.places) == list(range(len(graph)))
 
@@ -33,7 +37,7 @@ def check_random_graphs(seed: int, times: int) -> None:
     for turn in range(times):
         kind = list(KINDS)[turn % len(KINDS)]
         graph = KINDS[kind](rng, rng.randint(5, 100))
-        assert_exact(encode(graph), graph)
+        assert_exact(encode(graph, of_kind(graph, TASK)), graph)
         strange = shuffled(rng, graph)
         assert_exact(encode(strange), strange)
 
@@ -65,7 +69,7 @@ def test_labels_are_exact_where_a_graph_is_cut_into_small_pieces(
     monkeypatch.setattr(encoder, "WHOLE", 0)
     for seed in range(6):
         graph = KINDS[kind](Random(seed), 60)
-        labels = encode(graph)
+        labels = encode(graph, of_kind(graph, TASK))
         assert kind in ("crown", "dense") or len(labels.parts) > 2
         assert_exact(labels, graph)
 
@@ -85,19 +89,25 @@ def test_what_is_appended_is_encoded_against_the_past_alone() -> None:
     for _ in range(40):
         graph = KINDS["scattered"](rng, 60)
         at = rng.randint(1, 59)
-        before = encode({n: above for n, above in graph.items() if n < at})
-        after = encode(
-            {n: above for n, above in graph.items() if n >= at},
+        tasks = of_kind(graph, TASK)
+        before = encode({n: above for n, above in graph.items() if n < at}, tasks)
+        past = Past(
             at,
             len(before.parts),
             lambda asked, known=before: {n: _closed(known, n) for n in asked},
+            lambda places, known=before: {p: _passed(known, p) for p in places},
         )
+        after = encode({n: above for n, above in graph.items() if n >= at}, tasks, past)
         whole = Labels(*(a + b for a, b in zip(_lists(before), _lists(after), strict=True)))
         assert_exact(whole, graph)
 
 
 def _lists(labels: Labels) -> list[list[object]]:
-    return [labels.places, labels.nested, labels.spans, labels.parts]
+    return [labels.places, labels.nested, labels.spans, labels.parts, list(labels.tasks)]
+
+
+def _passed(labels: Labels, place: int) -> int:
+    return sum(p.maker <= place and p.node in labels.tasks for p in labels.places)
 
 
 def _closed(labels: Labels, node: int) -> Ranges:

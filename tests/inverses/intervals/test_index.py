@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 
 import networkx as nx
 import pytest
 from sqlalchemy import Engine, create_engine, func, select, text
 
+from inverses.intervals import index as index_module
+from inverses.intervals.encode import Labels
 from inverses.intervals.index import Index
+from inverses.intervals.store import Store
 from inverses.intervals.tables import edges, nodes, places, spans
 from pipelines.errors import Refused
+from pipelines.run_graph import DATASET, TASK
 from tests.graphs import KINDS, Graph, drawn, shuffled
-from tests.inverses.intervals.catalog import Catalog
+from tests.inverses.intervals.catalog import Catalog, of_kind
 from tests.workflows import history
 
 
@@ -25,6 +30,9 @@ def assert_answers(index: Index, picture: nx.DiGraph[int], asked: list[int]) -> 
         assert index.descendants(node) == sorted(below)
         assert index.count_ancestors(node) == len(above)
         assert index.count_descendants(node) == len(below)
+        for kind in (DATASET, TASK):
+            assert index.count_ancestors(node, kind) == len(of_kind(above, kind))
+            assert index.count_descendants(node, kind) == len(of_kind(below, kind))
         other = min(picture)
         assert index.is_ancestor(other, node) == (other in above)
         assert index.is_ancestor(node, other) == (other in below)
@@ -202,11 +210,44 @@ def test_a_database_without_edges_is_refused() -> None:
         Index(create_engine("sqlite://"))
 
 
+OLDER = {
+    "sqlite": (
+        "ALTER TABLE lineage_places DROP COLUMN tasks",
+        "ALTER TABLE lineage_places DROP COLUMN passed",
+        "ALTER TABLE lineage_state DROP COLUMN packed",
+        "DROP TABLE lineage_spans",
+        "CREATE VIRTUAL TABLE lineage_spans"
+        " USING rtree_i32(id, maker_from, maker_to, made_from, made_to, +part)",
+    ),
+    "postgresql": (
+        "CREATE VIEW of_somebody AS SELECT of_id, count(*) FROM ancestors GROUP BY of_id",
+        "ALTER TABLE lineage_places DROP COLUMN tasks, DROP COLUMN passed",
+        "ALTER TABLE lineage_spans DROP COLUMN tasks",
+        "ALTER TABLE lineage_state DROP COLUMN packed",
+    ),
+}
+
+
+def test_an_index_of_the_format_before_is_made_anew(catalog: Catalog) -> None:
+    """The labels of format 1 had no counts of tasks."""
+    graph = history(Random(8), 5, 60)
+    catalog.add({n: above for n, above in graph.items() if n < 240})
+    Index(catalog.engine).catch_up()
+    with catalog.engine.begin() as connection:
+        connection.execute(text("DROP VIEW descendants"))
+        for statement in OLDER[catalog.engine.dialect.name]:
+            connection.execute(text(statement))
+        connection.execute(text("UPDATE lineage_state SET format = 1"))
+    catalog.add({n: above for n, above in graph.items() if n >= 240})
+    for _ in range(2):
+        assert_answers(Index(catalog.engine), drawn(graph), [0, 100, 239, 299])
+
+
 def test_an_index_of_another_format_is_refused(catalog: Catalog) -> None:
     Index(catalog.engine)
     with catalog.engine.begin() as connection:
         connection.execute(text("UPDATE lineage_state SET format = 7"))
-    with pytest.raises(Refused, match="has format 7, this Whence knows format 1"):
+    with pytest.raises(Refused, match="has format 7, this Whence knows format 2"):
         Index(catalog.engine)
 
 
@@ -223,6 +264,50 @@ def test_a_rebuild_packs_labels_and_changes_no_answer(catalog: Catalog) -> None:
     assert after["rows"] < before["rows"]
     assert after["nodes"] == before["nodes"]
     assert_answers(index, drawn(graph), [0, 5, 137, 290, 399])
+
+
+def appended(catalog: Catalog, graph: Graph, size: int) -> list[int]:
+    """Runs come one by one, and each is encoded; how many rows there are after each."""
+    index, rows = Index(catalog.engine), []
+    for first in range(0, len(graph), size):
+        catalog.add({n: graph[n] for n in range(first, first + size)})
+        index.catch_up()
+        rows.append(index.explain()["rows"])
+    return rows
+
+
+def test_labels_that_sprawl_are_packed_each_time_they_have_doubled(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph = history(Random(9), 60, 20)
+    rows = appended(catalog, graph, 20)
+    packed = [n for n, (before, after) in enumerate(pairwise(rows)) if after < before]
+    assert 2 <= len(packed) <= 12, "seldom, as it takes long"
+    index = Index(catalog.engine)
+    assert_answers(index, drawn(graph), [0, 5, 137, 555, 1199])
+    index.rebuild()
+    assert rows[-1] < 2.5 * index.explain()["rows"]
+
+
+def test_labels_are_not_packed_over_what_others_have_encoded_meanwhile(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph = history(Random(9), 20, 20)
+    other, replaced, calls = Index(catalog.engine), index_module._encoded, []
+
+    def slow(store: Store) -> Labels:
+        labels = replaced(store)
+        if not calls:
+            calls.append(catalog.add({1000: [0], 1001: [1000]}))
+            other.catch_up()
+        return labels
+
+    monkeypatch.setattr(index_module, "_encoded", slow)
+    appended(catalog, graph, 20)
+    assert calls, "labels were packed"
+    assert_answers(other, drawn({**graph, 1000: [0], 1001: [1000]}), [0, 1000, 1001, 399])
 
 
 def test_edges_and_labels_are_there_together_or_not_at_all(catalog: Catalog) -> None:

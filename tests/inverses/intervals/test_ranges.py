@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from random import Random
 
@@ -11,7 +12,7 @@ import pytest
 from inverses.intervals.blocks import BLOCK, STORED, packed, unpacked
 from inverses.intervals.cover import Seats, descendants
 from inverses.intervals.cut import LEAST, MOST, by_ancestry, by_descent, by_number, children_of, cut
-from inverses.intervals.encode import encode
+from inverses.intervals.encode import Past, encode
 from inverses.intervals.ranges import ranges, size, united
 from tests.graphs import KINDS, drawn, layered
 from tests.speed.approaches import path_rows
@@ -46,9 +47,13 @@ def test_seats_find_the_ranges_of_any_set() -> None:
         assert all(b[0] > a[1] + 1 for a, b in pairwise(found))
 
 
+def _none(places: Iterable[int]) -> dict[int, int]:
+    return dict.fromkeys(places, 0)
+
+
 def test_what_blocks_hold_is_found_again() -> None:
     rng = Random(3)
-    labels = encode(KINDS["scattered"](rng, 3 * BLOCK + 17), place=1000)
+    labels = encode(KINDS["scattered"](rng, 3 * BLOCK + 17), past=Past(1000, passed=_none))
     by_maker = {place.maker: place.node for place in labels.places}
     held = [(first, None, makers) for first, makers, _ in packed(labels.places)]
     assert sum(len(np.frombuffer(nodes, STORED)) for *_, nodes in held) == len(by_maker)
