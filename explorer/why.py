@@ -22,6 +22,10 @@ EMPTY = (
     "Click any point, row or cell to ask where it came from. A dashed frame shows at once where "
     "the answer must lie; Trace back finds the exact cells."
 )
+ALONG_A_CHAIN = (
+    "Hop by hop, each box by its own sentence: what would newly come up, if something were "
+    "otherwise, is behind nothing."
+)
 Lines = Iterator[tuple[str, str]]
 
 
@@ -162,6 +166,8 @@ def _suspicions(traced: Traced) -> Lines:
 
 
 def _hops(traced: Traced) -> Lines:
+    if len(traced.planned.plan.hops) > 1:
+        yield "faint", ALONG_A_CHAIN
     for number, hop in enumerate(traced.planned.plan.hops, 1):
         yield "strong", f"{number}. {hop.image.name} → {hop.source.name}, by {hop.box.name}"
         yield "line", f"{badge(hop.guarantee)}; {_counted(traced, hop)}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,22 @@ class Influences:
         every = _items(self.sample.inputs[self.port])
         looked_at = sorted(items, key=str) if pure else [i for i in every if i not in items]
         step = max(1, len(looked_at) // AT_MOST)
-        for item in looked_at[::step]:
-            if self.matters(item, attribute, datum, elsewhere=pure) != pure:
-                what = "cannot change it" if pure else "can change it and is not in the answer"
-                return f"{item} of {self.port} {what}: datum {datum}, {attribute.name}"
-        return None
+        some = looked_at[::step]
+        odd = [i for i in some if self.matters(i, attribute, datum, elsewhere=pure) != pure]
+        if not odd or (pure and self._matter_together(odd, attribute, datum)):
+            return None
+        what = "cannot change it" if pure else "can change it and is not in the answer"
+        return f"{odd[0]} of {self.port} {what}: datum {datum}, {attribute.name}"
+
+    def _matter_together(self, items: Iterable[Item], attribute: Attribute, datum: int) -> bool:
+        """Whether rows of which none alone can change a datum do so when they rise together."""
+        source, box = self.sample.inputs[self.port], self.sample.box
+        if isinstance(source, Array):
+            return False
+        told = _told(box, self.made, attribute, datum)
+        others = _slightly_otherwise(source, {number for (number,) in items})
+        made = (made_by(box, {**self.sample.inputs, self.port: each}) for each in others)
+        return any(not told.holds_in(after) for after in made)
 
     def _missing(self, attribute: Attribute, datum: int) -> bool:
         if isinstance(self.made, Array):
@@ -169,6 +181,15 @@ def _otherwise(source: Table | Array, item: Item, influence: str) -> Iterator[Ta
         for each in by if changeable else ():
             other = {**rows[number], name: (0.0 if value != value else value) + each}
             yield _with_rows(source, [*rows[:number], other, *rows[number + 1 :]])
+
+
+def _slightly_otherwise(source: Table, numbers: set[int]) -> Iterator[Table]:
+    """A source in which one column of some rows is a little higher, or lower."""
+    rows = matching(source, None).to_pylist()
+    floats = [n for n, v in rows[0].items() if isinstance(v, float)]
+    for name, by in product(floats, (SLIGHT, -SLIGHT)):
+        moved = [{**r, name: r[name] + by * (n in numbers)} for n, r in enumerate(rows)]
+        yield _with_rows(source, moved)
 
 
 def _with_cell(source: Array, variable: str, cell: tuple[int, ...], value: float) -> Array:

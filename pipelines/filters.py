@@ -124,7 +124,9 @@ class Filter:
 
     def _open(self, key: str, other: Filter) -> Span:
         """The span of `key`, or one that holds everything `other` may hold there."""
-        return self.spans.get(key) or _everything(other.spans[key].low.dtype, len(self))
+        if key in self.spans:
+            return self.spans[key]
+        return _everything(other.spans[key].low.dtype, len(self))
 
     def span(self, key: str) -> Span | None:
         """The restriction on `key`, or None where there is none."""

@@ -70,12 +70,13 @@ def none_below(box: TopN, at: Filter, source: Table) -> Filter:
     promises=[COMPLETE, PURE],
 )
 def itself_or_tied(box: TopN, at: Row, seen: Seen, source: Table) -> Mask:
-    """The rows that equal it; if one more above it would have put it out, those that tie too."""
+    """The rows that equal it; and the others that tie, if together they could have put it out."""
     values = seen[box.by]
     above = values < at[box.by] if box.least else values > at[box.by]
-    if above.sum() + 1 >= box.n:
-        return np.asarray(values == at[box.by])
-    return np.asarray(np.all([_same(seen[c], at[c]) for c in source.columns], axis=0))
+    tied = values == at[box.by]
+    same = np.all([_same(seen[c], at[c]) for c in source.columns], axis=0)
+    together = above.sum() + (tied & ~same).sum() >= box.n
+    return np.asarray(tied if together else same)
 
 
 def _same(values: NDArray[np.generic], value: object) -> Mask:

@@ -173,8 +173,8 @@ class TopN(RowBox):
     name: ClassVar = "top_n"
     takes: ClassVar = ROWS
     contributed: ClassVar = (
-        "The row itself: every row that equals it; and, if it is the last kept, the rows that tie "
-        "with it, each of which would have put it out by being a little higher."
+        "The row itself: every row that equals it; and the others that tie with it, if together "
+        "they would have put it out by being a little higher."
     )
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
@@ -182,6 +182,7 @@ class TopN(RowBox):
         {"by": "x", "n": 1},
         {"by": "y", "n": 2, "keys": "k"},
         {"by": "x", "n": 2, "keys": "s", "least": True},
+        {"by": "y", "n": 3},
     )
 
     def together(self, port: str) -> tuple[str, ...]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from explorer.cli import main
 from inverses.check import check
 from inverses.guarantees import EXACT
+from inverses.influence import Influences
 from inverses.registry import Registry
-from pipelines.boxes.groups import Aggregate
+from inverses.samples import Sample
+from inverses.trials import made_by
+from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.window import WindowExtreme, WindowMean
+from pipelines.contents import held_table
+from pipelines.datasets import Attribute, Quantity
 from pipelines.filters import Filter
 
 REGISTRY = Registry.of()
@@ -38,7 +44,7 @@ def own_place(box: object, at: Filter, source: object) -> Filter:
     return at.only("time", "lat", "lon")
 
 
-@pytest.mark.parametrize("kind", [WindowMean, WindowExtreme, Aggregate])
+@pytest.mark.parametrize("kind", [WindowMean, WindowExtreme, Aggregate, TopN])
 def test_what_is_shipped_holds(kind: type) -> None:
     found = check(REGISTRY, kind, 25)
     assert found
@@ -57,6 +63,18 @@ def test_an_inverse_that_promises_too_much_is_shown() -> None:
     registry = with_weak(of(WindowExtreme), WindowExtreme, promises=EXACT)
     broken = [f for f in check(registry, WindowExtreme, 25) if not f.holds]
     assert "pure" in {f.law for f in broken}
+
+
+@pytest.mark.parametrize("n, holds", [(1, True), (2, True), (3, False)])
+def test_what_ties_is_behind_a_row_only_if_together_it_could_put_it_out(
+    n: int, holds: bool
+) -> None:
+    rows = pa.table({"x": [1.0, 1.0, 1.0], "y": [1.0, 2.0, 3.0]})
+    attributes = tuple(Attribute(c, Quantity, (c,)) for c in "xy")
+    inputs = {"rows": held_table("rows", attributes, rows)}
+    influences = Influences(Sample(TopN("x", n), inputs), "rows", made_by(TopN("x", n), inputs))
+    said = influences.contradicting(True, attributes[0], 0, {(0,), (1,), (2,)})
+    assert (said is None) == holds, said
 
 
 def test_the_command_prints_evidence_and_tells_by_its_exit_code(

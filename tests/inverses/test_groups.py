@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import fsum, nan
 from typing import Any
 
@@ -17,7 +17,7 @@ from inverses.registry import Registry
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.datasets import Attribute, Quantity, Text
 from pipelines.errors import Refused
-from tests.inverses.cases import Case, Truth, check, small_tables
+from tests.inverses.cases import SLIGHT, Case, Truth, check, small_tables
 from tests.inverses.wrong import assert_caught, everything_passes, registry_with
 from tests.laws import Items
 
@@ -90,6 +90,21 @@ def before(rows: Rows, row: Mapping[str, Any], by: str, least: bool) -> int:
     return sum(r[by] < row[by] if least else r[by] > row[by] for r in rows)
 
 
+def rising_together(box: TopN, forward: Callable[[Given], Rows]) -> Truth:
+    """The rows that tie with one, of which each alone may be too few to put it out."""
+
+    def stated(given: Given, port: str, datum: Mapping[str, Any]) -> Items:
+        rows, one = given[port], str(datum)
+        members = [r for r in group(rows, datum, box.keys) if r["x"] == datum["x"]]
+        by = -SLIGHT if box.least else SLIGHT
+        others = {n for n, r in enumerate(rows) if r in members and str(r) != one}
+        risen = [{**r, "x": r["x"] + by} if n in others else r for n, r in enumerate(rows)]
+        left = [str(r) for r in forward({port: risen})]
+        return set() if one in left else {(n,) for n in others}
+
+    return stated
+
+
 @st.composite
 def highest(draw: st.DrawFn) -> Case:
     keys, n, least = draw(st.sampled_from(["", "k"])), draw(st.integers(1, 3)), draw(st.booleans())
@@ -99,7 +114,9 @@ def highest(draw: st.DrawFn) -> Case:
         return [r for r in there if before(group(there, r, keys), r, "x", least) < n]
 
     rows = draw(small_tables(("k", "x", "y"), most=6))
-    return Case(TopN("x", n, keys, least), {"rows": rows}, forward)
+    box = TopN("x", n, keys, least)
+    besides = dict.fromkeys("kxy", rising_together(box, forward))
+    return Case(box, {"rows": rows}, forward, besides=besides)
 
 
 @st.composite
@@ -142,7 +159,21 @@ def the_tied(box: Any, at: Any, source: Any) -> Any:
     return at.only(box.by)
 
 
+def all_tied(box: Any, at: Any, seen: Any, source: Any) -> np.ndarray:
+    """It takes every row that ties for one that could put it out."""
+    return np.asarray(seen[box.by] == at[box.by])
+
+
+def each_alone(box: Any, at: Any, seen: Any, source: Any) -> np.ndarray:
+    """It forgets that rows which tie may rise together, being made of one."""
+    above = seen[box.by] < at[box.by] if box.least else seen[box.by] > at[box.by]
+    wanted = [box.by] if above.sum() + 1 >= box.n else source.columns
+    return np.all([np.isclose(seen[c], at[c], 0, 0, equal_nan=True) for c in wanted], axis=0)
+
+
 WRONG = {
+    "ties that cannot put it out": (highest, "itself_or_tied", {"function": all_tied}),
+    "ties rise together": (highest, "itself_or_tied", {"function": each_alone}),
     "the rows above count": (highest, "none_below", {"function": the_tied}),
     "a group is no max": (aggregated, "counted", {"function": all_pass}),
     "a group is not pure": (aggregated, "whole_group", {"promises": EXACT}),

@@ -95,6 +95,12 @@ def test_what_is_not_restricted_may_be_missing() -> None:
     assert rows_in(rows, either)[1].tolist() == [0, 1]
 
 
+def test_what_holds_nothing_adds_nothing_to_another() -> None:
+    nothing = where(x=span(3.0))[np.zeros(0, np.int64)]
+    assert (nothing | where(a=span(1, 2))).text() == "a 1..2"
+    assert (where(a=span(1, 2)) | nothing).text() == "a 1..2"
+
+
 def test_filters_speak_spark_sql() -> None:
     both = where(lat=span(1.5, 2.5), name=span(np.array(["it's"])))
     assert both.sql() == (
