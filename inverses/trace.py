@@ -119,9 +119,9 @@ def carry_out(
     return Answer(planned, found, seconds, about)
 
 
-def invert(hop: Hop, at: Filter, spark: SparkSession) -> pa.Table:
+def invert(hop: Hop, at: Filter, spark: SparkSession, again: Again | None = None) -> pa.Table:
     """What one hop finds behind data of its image, each with the number of the datum it is for."""
-    return _hop(_Work(spark, Limits(seconds=inf), None), hop, at)[0]
+    return _hop(_Work(spark, Limits(seconds=inf), None, again), hop, at)[0]
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
