@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import networkx as nx
 
 from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
-from inverses.plans import Hop, Inversion, Level, Plan
+from inverses.plans import Hop, Inversion, Level, Plan, leading
 from inverses.recipes import recipes
 from inverses.registry import (
     AGGREGATE,
@@ -44,17 +44,24 @@ class Arrow:
         return self.source.levels[-1:] if self.box.flat else self.source.levels
 
 
-def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: Registry) -> Plan:
+def plan(
+    workspace: Workspace,
+    selection: Selection,
+    wish: Guarantee,
+    registry: Registry,
+    to: Collection[str] | None = None,
+) -> Plan:
     """The plan that meets a wish as closely as the registered inverses can.
 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
-    wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost.
+    wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost;
+    or for what leads `to` datasets of some names, and only that is then planned.
     """
     ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
-        hops = tuple(_hops(ancestry, selection, goal, registry))
+        hops = leading(tuple(_hops(ancestry, selection, goal, registry)), to)
         found = Plan(selection, wish, hops, made)
         if goal <= found.guarantee:
             return found

@@ -101,6 +101,11 @@ def selected(plan: Plan) -> str:
     return f"{count} ({', '.join(plan.attributes)})"
 
 
+def wished(plan: Plan) -> str:
+    """What a plan was made for, in a word or two."""
+    return f"wished {' and '.join(names(plan.wish))}"
+
+
 def unmet(plan: Plan) -> str:
     """What the plan cannot promise, and why; nothing if it meets the wish."""
     if not plan.unmet:
@@ -125,13 +130,14 @@ def _culprits(hop: Hop, missing: Guarantee, wish: Guarantee) -> str:
 
 def told(answer: Answer) -> list[str]:
     """An answer, line by line; what it could not meet comes first."""
-    lines = [f"{selected(answer.plan)} came from:"]
-    if answer.plan.unmet:
-        lines.insert(0, unmet(answer.plan))
+    plans = [each.plan for each in answer.parts]
+    lines = [*(unmet(each) for each in plans if each.unmet)]
+    lines.append(f"{selected(answer.plan)} came from:")
     for name, found in answer.lineage.items():
-        lines.append(_found(name, found, answer.guarantee(name)))
-    for hop in answer.plan.hops:
-        lines += [_because(hop, level) for level in hop.levels]
+        own = f" ({wished(answer.own[name].plan)})" if name in answer.own else ""
+        lines.append(_found(f"{name}{own}", found, answer.guarantee(name)))
+    hops = [hop for each in plans for hop in each.hops]
+    lines += dict.fromkeys(_because(hop, level) for hop in hops for level in hop.levels)
     chunks = sum(f.chunks_read for f in answer.lineage.values())
     total = sum(f.bytes_read for f in answer.lineage.values())
     jobs = many(int(answer.spark["jobs"]), "Spark job")
