@@ -177,6 +177,11 @@ def _add_question(commands: Any, name: str, help: str) -> None:
         "--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr .zarr.zip .whence.zip"
     )
     parser.add_argument(
+        "--infer",
+        action="store_true",
+        help="probe boxes that have no inverses, and go by what is seen, with no guarantee",
+    )
+    parser.add_argument(
         "--prove", action="store_true", help="run the boxes again on the answer alone, and compare"
     )
 

@@ -23,6 +23,7 @@ from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
 from inverses.guarantees import names
+from inverses.inferring import inferable, inferring
 from inverses.outline import Price, prices
 from inverses.partial import Only, run_only
 from inverses.plans import Plan
@@ -127,6 +128,7 @@ def _trace(asked: argparse.Namespace) -> None:
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     limits = _limits(asked)
     found, _ = _checked_plans(workspace, asked, registry, limits)
+    hints = _hints(asked, found, registry)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
         warm(spark, "inverses.trace")
@@ -138,7 +140,7 @@ def _trace(asked: argparse.Namespace) -> None:
     if asked.json:
         print(json.dumps(answer.to_json()))
     else:
-        _print_answer([*words.told(answer), *([f"wrote {target}"] if target else [])])
+        _print_answer([*words.told(answer), *hints, *([f"wrote {target}"] if target else [])])
 
 
 def _open(asked: argparse.Namespace) -> None:
@@ -164,6 +166,8 @@ def _checked_plans(
 ) -> tuple[Plans, list[list[Price]]]:
     """The plans for a question and their prices, refused before Spark has to start."""
     selection = select(workspace, asked.dataset, asked.where, asked.attribute)
+    if asked.infer:
+        registry = inferring(registry, workspace, selection.dataset)
     own = dict(asked.want)
     want = own.pop("", "exact")
     found = plans(workspace, selection, want, own, registry)
@@ -182,6 +186,12 @@ def _plan(asked: argparse.Namespace) -> None:
         return
     for each, price in zip(found.every, priced, strict=True):
         _print_plan(each, [n for n, own in found.own.items() if own is each], price)
+    _print_answer(_hints(asked, found, registry))
+
+
+def _hints(asked: argparse.Namespace, found: Plans, registry: Registry) -> list[str]:
+    """What else could be asked for."""
+    return [] if asked.infer else words.to_infer(inferable(found.every, registry))
 
 
 def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
@@ -191,6 +201,7 @@ def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
     which = f", back to {', '.join(own)} ({words.wished(found)})" if own else ""
     print(f"{words.selected(found)}{which}:")
     print_grid(_plan_rows(priced))
+    _print_answer(words.inferred(found))
     print(words.price_in_words(priced))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inverses.guarantees import EXACT, Guarantee, names
 from inverses.outline import Price
 from inverses.plans import Level, Plan
+from inverses.registry import INFERRED
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
@@ -265,10 +266,17 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
             "verify": [v.name for i in level.inversions for v in i.verify],
             "guarantee": names(level.guarantee),
             "evidence": _evidence(level),
+            **({"inferred": seen} if (seen := _inferred(level)) else {}),
         }
         for hop in plan.hops
         for level in hop.levels
     ]
+
+
+def _inferred(level: Level) -> dict[str, str]:
+    """What was seen of a box that has no inverses, by the name of what stands for them."""
+    used = [w for i in level.inversions for w in i.weak if w.name == INFERRED]
+    return {w.name: w.function.__doc__ or "" for w in used}
 
 
 def _evidence(level: Level) -> dict[str, Any]:

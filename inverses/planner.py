@@ -10,14 +10,7 @@ import networkx as nx
 from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
 from inverses.plans import Hop, Inversion, Level, Plan, leading
 from inverses.recipes import recipes
-from inverses.registry import (
-    AGGREGATE,
-    SCALAR,
-    Registry,
-    Verification,
-    WeakInverse,
-    default_weak,
-)
+from inverses.registry import AGGREGATE, SCALAR, Registry, Verification, WeakInverse
 from inverses.selection import Selection, asked_of
 from inverses.true_ancestors import TrueAncestors
 from pipelines.boxes.box import Box
@@ -195,7 +188,7 @@ def inversion_of(
     """How to invert one attribute: verifications that give the goal, weak inverses they need."""
     where = (arrow.box, attribute, arrow.port, arrow.source, level)
     weak, verify = arrow.registry.weak_for(*where), arrow.registry.verifications_for(*where)
-    default = default_weak(attribute, level)
+    default = arrow.registry.default_for(*where)
     goal = arrow.goal
     wanted = [v for v in verify if v.promises >= goal and (above is None or above >= v.needs)]
     for functions in _satisfiable(wanted, weak, default):

@@ -24,6 +24,7 @@ from inverses.candidates import (
     straddles,
 )
 from inverses.guarantees import wish
+from inverses.inferring import inferring
 from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import plan
 from inverses.plans import Hop, Plan
@@ -53,11 +54,17 @@ def trace(
     registry: Registry | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    infer: bool = False,
 ) -> Answer:
-    """Where some rows or cells of a dataset came from, with a guarantee."""
+    """Where some rows or cells of a dataset came from, with a guarantee.
+
+    What is inferred of boxes that have no inverses has none; it is used if asked to `infer`.
+    """
     began = time.monotonic()
     selection = select(workspace, dataset, where, attributes)
-    planned = plan(workspace, selection, wish(want), registry or Registry.of())
+    known = registry or Registry.of()
+    known = inferring(known, workspace, selection.dataset) if infer else known
+    planned = plan(workspace, selection, wish(want), known)
     within = limits or Limits()
     within.check(planned, prices(planned))
     planning = time.monotonic() - began

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer, Limits
 from inverses.guarantees import wish
+from inverses.inferring import inferring
 from inverses.outline import prices
 from inverses.planner import behind, plan
 from inverses.plans import Plan
@@ -88,10 +89,13 @@ def trace_each(
     registry: Registry | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    infer: bool = False,
 ) -> Answer:
     """Where some rows or cells came from, by the wish that each dataset behind them has."""
     selection = select(workspace, dataset, where, attributes)
-    planned = plans(workspace, selection, want, own, registry or Registry.of())
+    known = registry or Registry.of()
+    known = inferring(known, workspace, selection.dataset) if infer else known
+    planned = plans(workspace, selection, want, own, known)
     within = limits or Limits()
     for each in planned.every:
         within.check(each, prices(each))

@@ -10,7 +10,7 @@ from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
-from inverses.registry import Registration
+from inverses.registry import INFERRED, Registration
 from pipelines.datasets import Array
 
 
@@ -99,6 +99,27 @@ def selected(plan: Plan) -> str:
     whole = selection.dataset.rows if what == "row" else selection.dataset.cells  # type: ignore[union-attr]
     count = f"{len(selection):,} of {many(whole, what)} of {selection.dataset.name}"
     return f"{count} ({', '.join(plan.attributes)})"
+
+
+def inferred(plan: Plan) -> list[str]:
+    """What a plan goes by where boxes have no inverses, and how often that was seen."""
+    used = [
+        (hop.box.name, weak)
+        for hop in plan.hops
+        for level in hop.levels
+        for inversion in level.inversions
+        for weak in inversion.weak
+    ]
+    return list(
+        dict.fromkeys(f"{b}: {w.name}: {first_line(w)}" for b, w in used if w.name == INFERRED)
+    )
+
+
+def to_infer(boxes: Iterable[str]) -> list[str]:
+    """What could be asked for where boxes have no inverses; nothing if all have some."""
+    bare = ", ".join(boxes)
+    told = f"nobody wrote inverses of {bare}, so all it takes may be behind a datum"
+    return [f"{told}; --infer looks for less, with no guarantee"] if bare else []
 
 
 def wished(plan: Plan) -> str:
