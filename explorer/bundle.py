@@ -20,11 +20,10 @@ from explorer.cells import about, box_of, guarantees, traced_box
 from explorer.evidence import FORMAT, SUFFIX, checked
 from explorer.export import export
 from explorer.provenance import on_the_path, provenance
-from explorer.shown import plan_json
+from explorer.shown import plans_json
 from inverses import words
 from inverses.answer import Answer
 from inverses.guarantees import names
-from inverses.outline import prices
 from pipelines.datasets import Array, to_json
 from pipelines.errors import Refused, TooDear
 from pipelines.history import History
@@ -79,12 +78,12 @@ def _manifest(answer: Answer, sums: dict[str, str]) -> dict[str, Any]:
 def _parts(answer: Answer) -> Iterator[Part]:
     """The files of a bundle, always in this order."""
     wished, unmet = names(answer.plan.wish), names(answer.plan.unmet)
-    promised = {"want": wished, "unmet": unmet, "guarantee": guarantees(answer)}
+    own = {name: each.plan for name, each in answer.own.items()}
+    wishes = {"own": {name: names(each.wish) for name, each in own.items()}} if own else {}
+    promised = {"want": wished, **wishes, "unmet": unmet, "guarantee": guarantees(answer)}
     yield Part("README.txt", "the answer in words", "text/plain", _readme(answer).encode())
     yield _part("answer", "the answer, as whence trace --json", answer.to_json())
-    yield _part(
-        "plan", "the plan, as whence plan --json", plan_json(answer.plan, prices(answer.plan))
-    )
+    yield _part("plan", "the plan, as whence plan --json", plans_json(answer.plan, own))
     yield _part("guarantee", "what was wished for and what is promised", promised)
     text = _pipeline(answer)
     if text is not None:

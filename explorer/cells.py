@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from explorer import cf
-from inverses.answer import Answer, Found, hops_json
+from inverses.answer import Answer, Found
 from inverses.guarantees import names
 from pipelines.arrays import opened
 from pipelines.datasets import Array
@@ -142,7 +142,7 @@ def about(answer: Answer) -> dict[str, str]:
     """The selection, the plan and the guarantee, as attributes of a file."""
     return {
         "whence_selection": json.dumps(answer.to_json()["selection"]),
-        "whence_plan": json.dumps(hops_json(answer.plan)),
+        "whence_plan": json.dumps(answer.hops()),
         "whence_guarantee": json.dumps(guarantees(answer)),
     }
 

@@ -21,9 +21,10 @@ from explorer.options import (
     count_of,
     json_option,
     spark_option,
+    wish_option,
+    wishes_option,
     workspace_option,
 )
-from inverses.guarantees import WISHES
 from pipelines.errors import WhenceError
 from pipelines.workspace import CATALOG
 
@@ -170,9 +171,15 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser.add_argument(
         "--attribute", action="append", default=[], metavar="A", help="ask about it; 'all' for all"
     )
+    wishes_option(parser)
     _answer_options(parser)
     parser.add_argument(
         "--export", metavar="PATH", help="also write: .csv .parquet .nc .zarr .zarr.zip .whence.zip"
+    )
+    parser.add_argument(
+        "--infer",
+        action="store_true",
+        help="probe boxes that have no inverses, and go by what is seen, with no guarantee",
     )
     parser.add_argument(
         "--prove", action="store_true", help="run the boxes again on the answer alone, and compare"
@@ -180,7 +187,6 @@ def _add_question(commands: Any, name: str, help: str) -> None:
 
 
 def _answer_options(parser: Any) -> None:
-    parser.add_argument("--want", default="exact", choices=list(WISHES))
     workspace_option(parser)
     catalog_option(parser)
     boxes_option(parser)
@@ -195,6 +201,7 @@ def _add_impact(commands: Any) -> None:
     parser = command(commands, "impact", "find everything derived from some rows or cells")
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
+    wish_option(parser)
     _answer_options(parser)
 
 

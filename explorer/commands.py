@@ -18,19 +18,20 @@ from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
 from explorer.grid import print_grid, printable
-from explorer.shown import dataset_json, dataset_row, first_rows, plan_json
+from explorer.shown import dataset_json, dataset_row, first_rows, plans_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
-from inverses.guarantees import names, wish
+from inverses.guarantees import names
+from inverses.inferring import inferable, inferring
 from inverses.outline import Price, prices
 from inverses.partial import Only, run_only
-from inverses.planner import plan as planned
 from inverses.plans import Plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import carry_out, check_sources
+from inverses.trace import check_sources
+from inverses.wishes import Plans, carry_out_each, plans
 from pipelines.boxes.box import default_of
 from pipelines.errors import Failed
 from pipelines.pipeline import Pipeline
@@ -126,11 +127,12 @@ def _trace(asked: argparse.Namespace) -> None:
     target = check_target(asked.export) if asked.export else None
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
     limits = _limits(asked)
-    found, _ = _checked_plan(workspace, asked, registry, limits)
+    found, _ = _checked_plans(workspace, asked, registry, limits)
+    hints = _hints(asked, found, registry)
     with _progress() as progress:
         spark = session(asked.master or LOCAL)
         warm(spark, "inverses.trace")
-        answer = carry_out(found, spark, limits, progress)
+        answer = carry_out_each(found, spark, limits, progress)
         if asked.prove:
             answer = replace(answer, proof=prove(answer, spark))
     if target is not None:
@@ -138,7 +140,7 @@ def _trace(asked: argparse.Namespace) -> None:
     if asked.json:
         print(json.dumps(answer.to_json()))
     else:
-        _print_answer([*words.told(answer), *([f"wrote {target}"] if target else [])])
+        _print_answer([*words.told(answer), *hints, *([f"wrote {target}"] if target else [])])
 
 
 def _open(asked: argparse.Namespace) -> None:
@@ -159,28 +161,47 @@ def _print_answer(lines: list[str]) -> None:
         print(line)
 
 
-def _checked_plan(
+def _checked_plans(
     workspace: Workspace, asked: argparse.Namespace, registry: Registry, limits: Limits
-) -> tuple[Plan, list[Price]]:
-    """The plan for a question and its price, refused before Spark has to start."""
+) -> tuple[Plans, list[list[Price]]]:
+    """The plans for a question and their prices, refused before Spark has to start."""
     selection = select(workspace, asked.dataset, asked.where, asked.attribute)
-    found = planned(workspace, selection, wish(asked.want), registry)
-    priced = prices(found)
-    limits.check(found, priced)
-    check_sources(found, priced)
+    if asked.infer:
+        registry = inferring(registry, workspace, selection.dataset)
+    own = dict(asked.want)
+    want = own.pop("", "exact")
+    found = plans(workspace, selection, want, own, registry)
+    priced = [prices(each) for each in found.every]
+    for each, price in zip(found.every, priced, strict=True):
+        limits.check(each, price)
+        check_sources(each, price)
     return found, priced
 
 
 def _plan(asked: argparse.Namespace) -> None:
     workspace, registry = Workspace(asked.workspace), Registry.of(asked.boxes)
-    found, priced = _checked_plan(workspace, asked, registry, _limits(asked))
+    found, priced = _checked_plans(workspace, asked, registry, _limits(asked))
     if asked.json:
-        print(json.dumps(plan_json(found, priced)))
+        print(json.dumps(plans_json(found.plan, found.own)))
         return
+    for each, price in zip(found.every, priced, strict=True):
+        _print_plan(each, [n for n, own in found.own.items() if own is each], price)
+    _print_answer(_hints(asked, found, registry))
+
+
+def _hints(asked: argparse.Namespace, found: Plans, registry: Registry) -> list[str]:
+    """What else could be asked for."""
+    return [] if asked.infer else words.to_infer(inferable(found.every, registry))
+
+
+def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
+    """A plan step by step; one for a wish of their own says for which datasets it is."""
     if found.unmet:
         print(words.unmet(found))
-    print(f"{words.selected(found)}:")
+    which = f", back to {', '.join(own)} ({words.wished(found)})" if own else ""
+    print(f"{words.selected(found)}{which}:")
     print_grid(_plan_rows(priced))
+    _print_answer(words.inferred(found))
     print(words.price_in_words(priced))
 
 

@@ -48,7 +48,7 @@ def suffix_of(path: Path | str) -> str:
 def export(answer: Answer, path: Path | str) -> Path:
     """Write what a trace found, whole or not at all, in the format that the suffix says."""
     target = check_target(path)
-    for found in answer.found.values():
+    for found in (*answer.found.values(), *answer.lineage.values()):
         if target.exists() and target.resolve() == Path(found.dataset.path).resolve():
             raise Refused(f'"{path}" is the source that was traced; export to another file')
     suffix = suffix_of(target)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from inverses.guarantees import WISHES
+
 
 def command(commands: Any, name: str, help: str, module: str = "explorer.commands") -> Any:
     """The parser of one command, which a module carries out that is only then loaded."""
@@ -28,6 +30,32 @@ def boxes_option(parser: Any) -> None:
     parser.add_argument(
         "--boxes", action="append", default=[], metavar="MODULE", help="a module with your boxes"
     )
+
+
+def wish_option(parser: Any) -> None:
+    """What is wished for, of all that is found."""
+    parser.add_argument("--want", default="exact", choices=list(WISHES))
+
+
+def wishes_option(parser: Any) -> None:
+    """What is wished for, of all that is found and of some datasets."""
+    parser.add_argument(
+        "--want",
+        action="append",
+        type=_wish,
+        default=[],
+        metavar="[DATASET=]WISH",
+        help=f"{', '.join(WISHES)}: for that dataset, or for all others; may be repeated",
+    )
+
+
+def _wish(text: str) -> tuple[str, str]:
+    """The dataset that a wish is for, none for all, and the wish."""
+    name, equals, word = text.rpartition("=")
+    if word not in WISHES or bool(name) != bool(equals):
+        words = ", ".join(map(repr, WISHES))
+        raise argparse.ArgumentTypeError(f"{text!r} is no wish (choose from {words}, or agcm=pure)")
+    return name, word
 
 
 def catalog_option(parser: Any) -> None:

@@ -19,7 +19,7 @@ NAMESPACE = "https://w3id.org/whence/terms/"
 
 def on_the_path(answer: Answer) -> list[Table | Array]:
     """Every dataset that a trace went through, from the selected one to the sources, once each."""
-    hops = answer.plan.hops
+    hops = [hop for each in answer.parts for hop in each.plan.hops]
     every = [answer.plan.selection.dataset, *(d for h in hops for d in (h.image, h.source))]
     return list({d.key: d for d in every}.values())
 

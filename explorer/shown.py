@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from math import prod
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from inverses import words
 from inverses.answer import Found, asked_json, hops_json
 from inverses.guarantees import names
-from inverses.outline import Price
+from inverses.outline import Price, prices
 from inverses.plans import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
@@ -84,7 +85,15 @@ def _cells(array: Array, at: Filter) -> pa.Table:
     return Found(array, rows, at, {}, 0, 0, at).table()
 
 
-def plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
+def plans_json(found: Plan, own: Mapping[str, Plan]) -> dict[str, Any]:
+    """A plan as plain data, and with it the plans for datasets that have a wish of their own."""
+    plain = _plan_json(found, prices(found))
+    if own:
+        plain["own"] = {name: _plan_json(each, prices(each)) for name, each in own.items()}
+    return plain
+
+
+def _plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
     """A plan as plain data, with what each hop will read."""
     reads = [
         {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells} for p in priced

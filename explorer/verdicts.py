@@ -95,6 +95,7 @@ def _told(found: Impact) -> Iterator[str]:
     for (name, _), each in found.reached.items():
         what = "cell" if each.dataset.kind == "array" else "row"
         promised = " and ".join(names(each.guarantee)) or "no guarantee"
-        yield f"  {name}: {many(each.rows.num_rows, what)} ({promised})"
+        unkept = "" if each.dataset.kept else ", not kept"
+        yield f"  {name}: {many(each.rows.num_rows, what)} ({promised}){unkept}"
     if not found.reached:
         yield "  nothing"

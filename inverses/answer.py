@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inverses.guarantees import EXACT, Guarantee, names
 from inverses.outline import Price
 from inverses.plans import Level, Plan
+from inverses.registry import INFERRED
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
@@ -155,24 +156,32 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Where a selection came from."""
+    """Where a selection came from; datasets with a wish of their `own` have an answer of it."""
 
     plan: Plan
     found: Mapping[Key, Found]
     seconds: dict[str, float]
     spark: Mapping[str, Any]
     proof: Proof | None = None
+    own: Mapping[str, Answer] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> list[Answer]:
+        """This answer, and those to wishes of their own, each once."""
+        return list({id(each): each for each in (self, *self.own.values())}.values())
 
     @property
     def lineage(self) -> dict[str, Found]:
         """What was found, by the name of the dataset; for a source, the selection itself."""
         selected = self.plan.selection.dataset
-        own = selected.key
-        behind = {key[0]: found for key, found in self.found.items() if key != own}
-        return behind or {selected.name: self.found[own]}
+        behind = {key[0]: found for key, found in self.found.items() if key != selected.key}
+        own = {name: each.lineage[name] for name, each in self.own.items()}
+        return {**behind, **own} or {selected.name: self.found[selected.key]}
 
     def guarantee(self, dataset: str) -> Guarantee:
         """What holds of the rows or cells found in a dataset."""
+        if dataset in self.own:
+            return self.own[dataset].guarantee(dataset)
         held = EXACT | self.plan.wish
         for hop in self.plan.hops:
             if hop.source.name == dataset:
@@ -191,13 +200,14 @@ class Answer:
             for image, links in found.links.items():
                 reached = links[np.isin(links[:, 0], mine.get(image, [])), 1]
                 mine[key] = np.union1d(mine.get(key, np.zeros(0, np.int64)), reached)
-        return {name: where for (name, _), where in mine.items() if name != selected.name}
+        own = {name: each.behind(row)[name] for name, each in self.own.items()}
+        return {n: where for (n, _), where in mine.items() if n != selected.name} | own
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data, in the form that other tools rely on."""
         return {
             **asked_json(self.plan),
-            "hops": hops_json(self.plan),
+            "hops": self.hops(),
             "lineage": {n: self._found_json(n, f) for n, f in self.lineage.items()},
             "seconds": {
                 k: round(self.seconds.get(k, 0.0), 3) for k in ("plan", "weak", "verify", "total")
@@ -206,13 +216,21 @@ class Answer:
             **({"proof": self.proof.to_json()} if self.proof else {}),
         }
 
+    def hops(self) -> list[dict[str, Any]]:
+        """Its hops as plain data; those for a wish that only some datasets have say which."""
+        _, *own = (each.plan for each in self.parts)
+        wished = [{**hop, "want": names(each.wish)} for each in own for hop in hops_json(each)]
+        return [*hops_json(self.plan), *wished]
+
     def _found_json(self, name: str, found: Found) -> dict[str, Any]:
         sample = found.table().slice(0, SAMPLE).to_pylist()
+        own = {"want": names(self.own[name].plan.wish)} if name in self.own else {}
         return {
             "kind": found.dataset.kind,
             "rows": found.tuples,
             "cells": found.cells,
             "filter": found.text(),
+            **own,
             "guarantee": names(self.guarantee(name)),
             "chunks_read": found.chunks_read,
             "bytes_read": found.bytes_read,
@@ -248,10 +266,17 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
             "verify": [v.name for i in level.inversions for v in i.verify],
             "guarantee": names(level.guarantee),
             "evidence": _evidence(level),
+            **({"inferred": seen} if (seen := _inferred(level)) else {}),
         }
         for hop in plan.hops
         for level in hop.levels
     ]
+
+
+def _inferred(level: Level) -> dict[str, str]:
+    """What was seen of a box that has no inverses, by the name of what stands for them."""
+    used = [w for i in level.inversions for w in i.weak if w.name == INFERRED]
+    return {w.name: w.function.__doc__ or "" for w in used}
 
 
 def _evidence(level: Level) -> dict[str, Any]:

@@ -15,17 +15,19 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Limits, plain_value
 from inverses.guarantees import EXACT, Guarantee, names, wish
-from inverses.outline import VARIABLE, combined, parts_of
+from inverses.outline import VARIABLE
 from inverses.planner import behind, plan
-from inverses.plans import Hop
+from inverses.plans import Plan
 from inverses.registry import Registry
+from inverses.replay import Again, available, bytes_behind
 from inverses.selection import Selection, select
+from inverses.touching import candidates, derivable
 from inverses.trace import invert
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
-from pipelines.errors import Refused, TooDear
-from pipelines.filters import Filter, Span, span
-from pipelines.tables import as_filter, bounds, column, held, rows_in
+from pipelines.errors import TooDear
+from pipelines.filters import Filter
+from pipelines.tables import column
 from pipelines.workspace import Workspace
 
 SAMPLE = 10
@@ -59,6 +61,7 @@ class Reached:
             "rows": None if array else self.rows.num_rows,
             "cells": self.rows.num_rows if array else None,
             "guarantee": names(self.guarantee),
+            "kept": self.dataset.kept,
             "sample": [{k: plain_value(v) for k, v in row.items()} for row in sample],
         }
 
@@ -96,20 +99,19 @@ def impact(
     """What some rows or cells of a dataset have had a part in, with a guarantee."""
     began = time.monotonic()
     selection = select(workspace, dataset, where)
-    known = registry or Registry.of()
+    known, within = registry or Registry.of(), limits or Limits()
     reached = {selection.dataset.key: _selected(selection)}
     for image in _derived(workspace, selection.dataset):
-        hops = _hops(workspace, image, want, known)
         found = [
-            _through(hop, reached[hop.source.key], spark, limits or Limits())
-            for hop in hops
-            if hop.source.key in reached and reached[hop.source.key].rows.num_rows
+            _through(arrow, reached[source], spark, within)
+            for source, arrow in _arrows(workspace, image, want, known)
+            if source in reached and reached[source].rows.num_rows
         ]
         if found:
             reached[image.key] = _united(image, found)
     del reached[selection.dataset.key]
-    kept = {key: each for key, each in reached.items() if each.rows.num_rows}
-    return Impact(selection, kept, time.monotonic() - began)
+    some = {key: each for key, each in reached.items() if each.rows.num_rows}
+    return Impact(selection, some, time.monotonic() - began)
 
 
 def _selected(selection: Selection) -> Reached:
@@ -133,24 +135,24 @@ def _derived(workspace: Workspace, origin: Table | Array) -> Iterator[Table | Ar
         return
     after = nx.ancestors(graph, origin.key)
     for key in reversed(list(nx.topological_sort(graph.subgraph(after)))):
-        found = graph.nodes[key]["dataset"]
-        if not found.kept:
-            raise Refused(
-                f'"{key[0]}" was not kept, so what is derived through it cannot be told; run again '
-                "with keep: true"
-            )
-        yield found
+        yield graph.nodes[key]["dataset"]
 
 
-def _hops(workspace: Workspace, image: Table | Array, want: str, registry: Registry) -> list[Hop]:
+def _arrows(
+    workspace: Workspace, image: Table | Array, want: str, registry: Registry
+) -> Iterator[tuple[Key, Plan]]:
+    """For each dataset that an image was made of, a plan that has only the hop back to it."""
     nothing = Filter(np.zeros(0, np.int64), {})
     planned = plan(workspace, Selection(image, None, (), nothing), wish(want), registry)
-    return [hop for hop in planned.hops if hop.image.key == image.key]
+    for hop in planned.hops:
+        if hop.image.key == image.key:
+            yield hop.source.key, replace(planned, hops=(hop,))
 
 
-def _through(hop: Hop, reached: Reached, spark: SparkSession, limits: Limits) -> Reached:
+def _through(arrow: Plan, reached: Reached, spark: SparkSession, limits: Limits) -> Reached:
     """The data of a hop's image that some of what was reached in its source is behind."""
-    near = _candidates(hop, reached)
+    (hop,) = arrow.hops
+    near = candidates(hop, _readable(arrow, reached.rows, spark, limits), reached.rows)
     if len(near) > limits.cells:
         raise TooDear(
             f'{len(near):,} of "{hop.image.name}" may be derived from these, over the limit of '
@@ -160,9 +162,29 @@ def _through(hop: Hop, reached: Reached, spark: SparkSession, limits: Limits) ->
     if not len(near):
         return Reached(hop.image, _rows(hop.image, near), guarantee)
     at = Filter(np.arange(len(near)), near.spans)
-    found = invert(hop, at, spark)
+    found = invert(hop, at, spark, Again(arrow, spark))
     derived = np.unique(column(found, "owner")[_among(hop.source, found, reached.rows)])
     return Reached(hop.image, _rows(hop.image, at[derived]), guarantee)
+
+
+def _readable(arrow: Plan, reached: pa.Table, spark: SparkSession, limits: Limits) -> Table | Array:
+    """A hop's image, of which rows can be read that may be derived from what was reached.
+
+    The cells of an array need not be: where they lie is known without them.
+    """
+    (hop,) = arrow.hops
+    image = hop.image
+    if image.kept or isinstance(image, Array):
+        return image
+    region = derivable(hop, image, reached)
+    dear = bytes_behind(image, region, arrow.recipes)
+    if dear > limits.bytes:
+        raise TooDear(
+            f'"{image.name}" was not kept, and to make again what may be derived from these would '
+            f"read {dear / 2**20:,.0f} MiB, over the limit of {limits.bytes / 2**20:,.0f} MiB; "
+            "select fewer, or raise --limit-bytes"
+        )
+    return available(image, region, arrow.recipes, spark) if len(region) else image
 
 
 def _rows(image: Table | Array, at: Filter) -> pa.Table:
@@ -180,124 +202,6 @@ def _among(source: Table | Array, found: pa.Table, reached: pa.Table) -> NDArray
 def _keys(rows: pa.Table, names_: Iterable[str]) -> Iterator[tuple[Any, ...]]:
     columns = [rows[n].to_pylist() for n in names_]
     return (tuple("nan" if v != v else v for v in row) for row in zip(*columns, strict=True))
-
-
-def _candidates(hop: Hop, reached: Reached) -> Filter:
-    """The data of the image whose weak inverses hold something of what was reached."""
-    if isinstance(hop.image, Table):
-        return _candidate_rows(hop, hop.image, reached)
-    found = [_candidate_cells(hop, hop.image, v, reached) for v in hop.image.variables]
-    whole = found[0]
-    for each in found[1:]:
-        whole = whole | each
-    return whole
-
-
-def _candidate_rows(hop: Hop, table: Table, reached: Reached) -> Filter:
-    """Row groups that may hold derived rows are read, and their rows asked one by one."""
-    near = [g for g in table.groups if _touches(hop, _bounds(table, g), reached).any()]
-    some = replace(table, groups=tuple(near))
-    at = as_filter(held(some, Filter(np.zeros(1, np.int64), {})))
-    return at[_touches(hop, at, reached)] if len(at) else at
-
-
-def _bounds(table: Table, group: Any) -> Filter:
-    """The ends of the columns of a row group as a region."""
-    empty = {c: column(_no_rows(table), c).dtype for c in table.columns}
-    ends = {c: bounds(group, c, kind) for c, kind in empty.items()}
-    known = {c: span(low, high) for c, (low, high) in ends.items() if low is not None}
-    return Filter(np.zeros(1, np.int64), known)
-
-
-def _no_rows(table: Table) -> pa.Table:
-    return pa.schema([(c, pa.type_for_alias(t)) for c, t in table.types.items()]).empty_table()
-
-
-def _candidate_cells(hop: Hop, array: Array, variable: str, reached: Reached) -> Filter:
-    """Boxes of cells are halved as long as their weak inverses touch what was reached."""
-    number = array.variables.index(variable)
-    low, high = np.zeros((1, len(array.dims)), np.int64), np.array([array.shape]) - 1
-    while len(low):
-        at = _boxes(array, number, low, high)
-        touching = _touches(hop, at, reached)
-        low, high = low[touching], high[touching]
-        sizes = high - low
-        if not len(low) or not sizes.any():
-            break
-        low, high = _halved(low, high, sizes)
-    return _boxes(array, number, low, high)
-
-
-def _boxes(array: Array, number: int, low: NDArray[np.int64], high: NDArray[np.int64]) -> Filter:
-    spans = {d: Span(low[:, n], high[:, n]) for n, d in enumerate(array.dims)}
-    which = span(np.full(len(low), number))
-    return Filter(np.arange(len(low)), {**spans, VARIABLE: which})
-
-
-def _halved(
-    low: NDArray[np.int64], high: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each box cut in two along its longest side; those of one cell as they are."""
-    axis = sizes.argmax(axis=1)
-    each = np.arange(len(low))
-    many = sizes[each, axis] > 0
-    middle = (low[each, axis] + high[each, axis]) // 2
-    first_high, second_low = high.copy(), low.copy()
-    first_high[each, axis] = middle
-    second_low[each, axis] = middle + 1
-    return (
-        np.concatenate([low, second_low[many]]),
-        np.concatenate([first_high, high[many]]),
-    )
-
-
-def _touches(hop: Hop, at: Filter, reached: Reached) -> NDArray[np.bool_]:
-    """For each datum or region, whether its weak inverses hold something of what was reached."""
-    owners = Filter(np.arange(len(at)), at.spans)
-    above: Filter | None = None
-    for level in hop.levels:
-        parts = parts_of(hop, level, owners, above)
-        above = combined(parts)
-    assert above is not None
-    touched = np.zeros(len(at), bool)
-    if isinstance(hop.source, Table):
-        touched[rows_in(reached.rows, above)[0]] = True
-        return touched
-    counts = _counting(hop.source, reached.rows)
-    touched[above.owner[counts(above) > 0]] = True
-    return touched
-
-
-def _counting(array: Array, rows: pa.Table) -> Any:
-    """How many of some cells lie in each box of a filter, by sums over the box around them."""
-    cells = np.column_stack([column(rows, d) for d in array.dims])
-    first, last = cells.min(axis=0), cells.max(axis=0)
-    sums = np.zeros(last - first + 2, np.int64)
-    np.add.at(sums, tuple((cells - first + 1).T), 1)
-    for axis in range(sums.ndim):
-        sums = sums.cumsum(axis=axis)
-
-    def count(boxes: Filter) -> NDArray[np.int64]:
-        ends = [_clipped(boxes, d, a, b) for d, a, b in zip(array.dims, first, last, strict=True)]
-        total = np.zeros(len(boxes), np.int64)
-        for corner in np.ndindex(*(2,) * len(ends)):
-            index = tuple(end[c] for end, c in zip(ends, corner, strict=True))
-            total += (-1) ** (len(ends) - sum(corner)) * sums[index]
-        return total
-
-    return count
-
-
-def _clipped(
-    boxes: Filter, dim: str, first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where a box begins and ends along a dimension, in the sums."""
-    each = boxes.span(dim)
-    if each is None:
-        return np.zeros(len(boxes), np.int64), np.full(len(boxes), last - first + 1)
-    low = np.clip(np.ceil(each.low), first, last + 1).astype(np.int64) - first
-    high = np.clip(np.floor(each.high), first - 1, last).astype(np.int64) - first + 1
-    return low, np.maximum(low, high)
 
 
 def _united(image: Table | Array, found: list[Reached]) -> Reached:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import networkx as nx
 
 from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
-from inverses.plans import Hop, Inversion, Level, Plan
+from inverses.plans import Hop, Inversion, Level, Plan, leading
 from inverses.recipes import recipes
-from inverses.registry import (
-    AGGREGATE,
-    SCALAR,
-    Registry,
-    Verification,
-    WeakInverse,
-    default_weak,
-)
+from inverses.registry import AGGREGATE, SCALAR, Registry, Verification, WeakInverse
 from inverses.selection import Selection, asked_of
 from inverses.true_ancestors import TrueAncestors
 from pipelines.boxes.box import Box
@@ -44,17 +37,24 @@ class Arrow:
         return self.source.levels[-1:] if self.box.flat else self.source.levels
 
 
-def plan(workspace: Workspace, selection: Selection, wish: Guarantee, registry: Registry) -> Plan:
+def plan(
+    workspace: Workspace,
+    selection: Selection,
+    wish: Guarantee,
+    registry: Registry,
+    to: Collection[str] | None = None,
+) -> Plan:
     """The plan that meets a wish as closely as the registered inverses can.
 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
-    wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost.
+    wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost;
+    or for what leads `to` datasets of some names, and only that is then planned.
     """
     ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
-        hops = tuple(_hops(ancestry, selection, goal, registry))
+        hops = leading(tuple(_hops(ancestry, selection, goal, registry)), to)
         found = Plan(selection, wish, hops, made)
         if goal <= found.guarantee:
             return found
@@ -188,7 +188,7 @@ def inversion_of(
     """How to invert one attribute: verifications that give the goal, weak inverses they need."""
     where = (arrow.box, attribute, arrow.port, arrow.source, level)
     weak, verify = arrow.registry.weak_for(*where), arrow.registry.verifications_for(*where)
-    default = default_weak(attribute, level)
+    default = arrow.registry.default_for(*where)
     goal = arrow.goal
     wanted = [v for v in verify if v.promises >= goal and (above is None or above >= v.needs)]
     for functions in _satisfiable(wanted, weak, default):

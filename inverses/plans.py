@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from inverses.guarantees import EXACT, Guarantee
@@ -9,7 +10,7 @@ from inverses.recipes import Recipes
 from inverses.registry import AGGREGATE, SCALAR, USED, Inputs, Verification, WeakInverse
 from inverses.selection import Selection
 from pipelines.boxes.box import Box
-from pipelines.datasets import Array, Attribute, Table, Type
+from pipelines.datasets import Array, Attribute, Key, Table, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,19 @@ class Hop:
         if USED in wanted:
             wanted = wanted | set(self.box.used(inversion.attribute, self.port, self.source))
         return [a for a in self.source.attributes if {a.type, a.name} & wanted]
+
+
+def leading(hops: tuple[Hop, ...], to: Collection[str] | None) -> tuple[Hop, ...]:
+    """Of hops in their order, those on the way to datasets of these names; all if none are said."""
+    if to is None:
+        return hops
+    on_the_way: set[Key] = set()
+    kept: list[Hop] = []
+    for hop in reversed(hops):
+        if hop.source.name in to or hop.source.key in on_the_way:
+            kept.append(hop)
+            on_the_way.add(hop.image.key)
+    return tuple(reversed(kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,27 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from inverses.trials import made_by
+from inverses.making import made_by
 from pipelines.boxes.box import ArrayBox, Box
 from pipelines.contents import HeldCells, held_array
 from pipelines.datasets import Array, Attribute, Quantity, Time
-from pipelines.errors import WhenceError
 
 SIDE = 7
 FAR = 1234.5
 CALLS = 60
 
 
+Reach = tuple[int, int] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """How far from a datum the cells lay that changed it, along each dimension.
+    """How far from a datum the cells lay that changed it, along each dimension, and of what.
 
-    Seen in so many probes, and never a guarantee: what was not seen may still matter.
+    Seen in so many probes, and never a guarantee: what was not seen may still matter. Where the
+    field that was probed was not wide enough to see an end, the reach along it is None.
     """
 
     port: str
-    reach: Mapping[str, tuple[int, int]]
+    reach: Mapping[str, Reach]
     probes: int
+    variables: tuple[str, ...] = ()
 
     def text(self) -> str:
         """In words.
@@ -37,20 +41,40 @@ class Inferred:
         >>> Inferred("field", {"lat": (-1, 1), "time": (0, 0)}, 120).text()
         'field: lat -1 to 1, time 0 (inferred from 120 probes; no guarantee)'
         """
-        parts = [f"{d} {a} to {b}" if a != b else f"{d} {a}" for d, (a, b) in self.reach.items()]
-        return f"{self.port}: {', '.join(parts)} (inferred from {self.probes} probes; no guarantee)"
+        parts = ", ".join(f"{dim} {_ends(each)}" for dim, each in self.reach.items())
+        return f"{self.port}: {parts} (inferred from {self.probes} probes; no guarantee)"
+
+
+def _ends(reach: Reach) -> str:
+    if reach is None:
+        return "anywhere"
+    low, high = reach
+    return f"{low} to {high}" if low != high else str(low)
+
+
+def can_be_probed(box: Box | type[Box]) -> bool:
+    """Whether a box is from arrays to an array, of which cells can be changed and compared."""
+    kind = box if isinstance(box, type) else type(box)
+    return issubclass(kind, ArrayBox) and all(p.kind == "array" for p in kind.takes)
 
 
 def probe(kind: type[Box]) -> list[Inferred]:
-    """What was seen, port by port, for a box from arrays to an array of the same shape."""
-    if not issubclass(kind, ArrayBox) or any(p.kind != "array" for p in kind.takes):
+    """What was seen of a kind of box, with parameters that its author gives as an example."""
+    if not can_be_probed(kind):
         return []
-    box = kind.from_params(kind.examples[0])
-    inputs = {port.name: _field(port.name) for port in box.takes}
+    fields = {port.name: _field(port.name) for port in kind.takes}
+    return probed(kind.from_params(kind.examples[0]), fields)
+
+
+def probed(box: Box, inputs: Mapping[str, Array]) -> list[Inferred]:
+    """What was seen, port by port, of a box that makes an array of the same shape of small ones.
+
+    An author's box may not take these at all: then nothing is seen.
+    """
     try:
         made = made_by(box, inputs)
-        found = [_probed(box, inputs, made, port.name) for port in box.takes]
-    except WhenceError:
+        found = [_probed(box, inputs, made, port) for port in inputs]
+    except Exception:
         return []
     return [each for each in found if each is not None]
 
@@ -75,28 +99,39 @@ def _field(name: str) -> Array:
 
 def _probed(box: Box, inputs: Mapping[str, Any], made: Any, port: str) -> Inferred | None:
     source = inputs[port]
-    if not isinstance(made, Array) or made.shape != source.shape:
+    if not isinstance(made, Array) or made.size != source.size:
         return None
-    seen: list[np.ndarray[Any, Any]] = []
-    probes = 0
-    for variable, cell in _places(source):
-        probes += 1
-        for by in (FAR, np.nan):
+    places = list(_places(source))
+    seen: dict[str, list[np.ndarray[Any, Any]]] = {}
+    for variable, cell in places:
+        for by in (FAR, -FAR, np.nan):
             other = made_by(box, {**inputs, port: _changed(source, variable, cell, by)})
-            seen += [np.array(where) - cell for where in _differing(made, other)]
-    if not seen:
+            away = [cell - np.array(where) for where in _differing(made, other)]
+            seen.setdefault(variable, []).extend(away)
+    counted = {variable: away for variable, away in seen.items() if away}
+    if not counted:
         return None
-    away = -np.array(seen)
-    ends = zip(source.dims, away.min(axis=0), away.max(axis=0), strict=True)
-    return Inferred(port, {d: (int(a), int(b)) for d, a, b in ends}, probes)
+    reach = _reach(source, np.concatenate(list(counted.values())))
+    return Inferred(port, reach, len(places), tuple(counted))
+
+
+def _reach(source: Array, away: np.ndarray[Any, Any]) -> dict[str, Reach]:
+    """From the nearest to the farthest along each dimension; None if that is all there was."""
+    ends = zip(source.size.items(), away.min(axis=0), away.max(axis=0), strict=True)
+    return {
+        dim: None if max(-low, high) >= size - 1 > 0 else (int(low), int(high))
+        for (dim, size), low, high in ends
+    }
 
 
 def _places(source: Array) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Cells to probe: the middle, and others spread over the field."""
-    every = list(product(*(range(0, n, 2) for n in source.shape)))
-    step = max(1, len(every) * len(source.variables) // CALLS)
-    both = [(v, cell) for v in source.variables for cell in every]
-    return iter(both[::step])
+    """Cells to probe: of each variable the corners, the middle, and others anywhere."""
+    corners = list(product(*({0, n - 1} for n in source.shape)))
+    middle = tuple(n // 2 for n in source.shape)
+    sown = np.random.default_rng(0)
+    more = max(0, CALLS // len(source.variables) - len(corners) - 1)
+    others = [tuple(map(int, sown.integers(source.shape))) for _ in range(more)]
+    return product(source.variables, dict.fromkeys([*corners, middle, *others]))
 
 
 def _changed(source: Array, variable: str, cell: tuple[int, ...], by: float) -> Array:

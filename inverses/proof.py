@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from inverses.answer import Answer, Found, Proof
+from inverses.plans import Hop
 from inverses.recipes import Recipe, Recipes
 from inverses.replay import available
 from pipelines.arrays import cells_at, coordinate
@@ -48,9 +49,11 @@ def _region(answer: Answer) -> Filter:
 
 def _alone(answer: Answer) -> Recipes:
     """The recipes of a plan with nothing kept, and at their ends only what was found."""
-    made = {hop.image.key for hop in answer.plan.hops}
+    made = {hop.image.key for hop in _hops(answer)}
     asked = _asked(answer)
-    ends = {key: _few(found) for key, found in answer.found.items() if key not in made}
+    own = [answer.lineage[name] for name in answer.own]
+    every = {**answer.found, **{found.dataset.key: found for found in own}}
+    ends = {key: _few(found) for key, found in every.items() if key not in made}
 
     def instead(each: Table | Array) -> Table | Array:
         return ends[each.key] if each.key in ends else replace(each, kept=False)
@@ -66,10 +69,14 @@ def _alone(answer: Answer) -> Recipes:
     }
 
 
+def _hops(answer: Answer) -> list[Hop]:
+    return [hop for each in answer.parts for hop in each.plan.hops]
+
+
 def _asked(answer: Answer) -> Mapping[Key, set[str]]:
     """The attributes that are asked about in each dataset."""
     asked: dict[Key, set[str]] = {}
-    for hop in answer.plan.hops:
+    for hop in _hops(answer):
         names = {i.attribute for level in hop.levels for i in level.inversions}
         asked.setdefault(hop.image.key, set()).update(names)
     return asked

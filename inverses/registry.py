@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from inverses.evidence import Evidence, Known, known
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
-from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Made, Table, Type
+from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Key, Made, Table, Type
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 
 SCALAR, AGGREGATE = "scalar", "aggregate"
 ANY, USED = Type("Any"), Type("Used")
+INFERRED = "inferred_window"
 
 Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
@@ -193,6 +194,7 @@ class Registry:
     boxes: Mapping[str, type[Box]]
     weak: tuple[WeakInverse, ...]
     verifications: tuple[Verification, ...]
+    inferred: Mapping[tuple[Box, str, Key], WeakInverse] = field(default_factory=dict)
 
     @classmethod
     def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
@@ -206,10 +208,12 @@ class Registry:
 
     def with_evidence(self, known: Known) -> Registry:
         """The same boxes and inverses, with what testing has shown of them."""
-        return Registry(
-            self.boxes,
-            tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
-            tuple(replace(v, evidence=_evidence(v, known)) for v in self.verifications),
+        return replace(
+            self,
+            weak=tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
+            verifications=tuple(
+                replace(v, evidence=_evidence(v, known)) for v in self.verifications
+            ),
         )
 
     @classmethod
@@ -238,6 +242,17 @@ class Registry:
                 f"{box.version} now; run again"
             )
         return box.from_params(made.params)
+
+    def inverts(self, box: Box) -> bool:
+        """Whether anybody has registered an inverse of a box."""
+        return any(isinstance(box, r.box) for r in (*self.weak, *self.verifications))
+
+    def default_for(
+        self, box: Box, attribute: Attribute, port: str, source: Dataset, level: str
+    ) -> WeakInverse:
+        """What an attribute has when nobody registered anything: what was inferred, or all."""
+        seen = self.inferred.get((box, port, source.key)) if self.inferred else None
+        return replace(seen, level=level) if seen else default_weak(attribute, level)
 
     def weak_for(
         self, box: Box, attribute: Attribute, port: str, source: Dataset, level: str

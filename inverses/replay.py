@@ -22,6 +22,7 @@ from pipelines.datasets import Array, Key, Table
 from pipelines.filters import Filter, Span
 from pipelines.sharing import rows_of_chunks
 from pipelines.tables import GROUP_ROWS, restricted, rows_in
+from pipelines.tables import touched as groups_touched
 
 
 def available(
@@ -52,6 +53,18 @@ def needed(
         port: available(each, parts[port], known, spark) for port, each in recipe.inputs.items()
     }
     return at, parts, found
+
+
+def bytes_behind(dataset: Table | Array, region: Filter, known: Recipes) -> int:
+    """How much of what was kept is read, at most, where a region is made again."""
+    if isinstance(dataset, Array) and dataset.kept:
+        some = inside(dataset, region).loose()
+        return sum(c.bytes for v in dataset.variables for c, _ in touched(dataset, v, some))
+    if isinstance(dataset, Table) and dataset.kept:
+        return sum(dataset.groups[n].bytes for n, _ in groups_touched(dataset, region))
+    at, recipe = with_indices(region, dataset, known), known[dataset.key]
+    inputs = recipe.inputs.items()
+    return sum(bytes_behind(each, recipe.region(port, at), known) for port, each in inputs)
 
 
 def made_within(

@@ -24,6 +24,7 @@ from inverses.candidates import (
     straddles,
 )
 from inverses.guarantees import wish
+from inverses.inferring import inferring
 from inverses.outline import Part, Price, combined, parts_of, prices
 from inverses.planner import plan
 from inverses.plans import Hop, Plan
@@ -53,11 +54,17 @@ def trace(
     registry: Registry | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    infer: bool = False,
 ) -> Answer:
-    """Where some rows or cells of a dataset came from, with a guarantee."""
+    """Where some rows or cells of a dataset came from, with a guarantee.
+
+    What is inferred of boxes that have no inverses has none; it is used if asked to `infer`.
+    """
     began = time.monotonic()
     selection = select(workspace, dataset, where, attributes)
-    planned = plan(workspace, selection, wish(want), registry or Registry.of())
+    known = registry or Registry.of()
+    known = inferring(known, workspace, selection.dataset) if infer else known
+    planned = plan(workspace, selection, wish(want), known)
     within = limits or Limits()
     within.check(planned, prices(planned))
     planning = time.monotonic() - began
@@ -119,9 +126,9 @@ def carry_out(
     return Answer(planned, found, seconds, about)
 
 
-def invert(hop: Hop, at: Filter, spark: SparkSession) -> pa.Table:
+def invert(hop: Hop, at: Filter, spark: SparkSession, again: Again | None = None) -> pa.Table:
     """What one hop finds behind data of its image, each with the number of the datum it is for."""
-    return _hop(_Work(spark, Limits(seconds=inf), None), hop, at)[0]
+    return _hop(_Work(spark, Limits(seconds=inf), None, again), hop, at)[0]
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:

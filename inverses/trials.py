@@ -10,14 +10,13 @@ from pyspark.sql import SparkSession
 
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
+from inverses.making import made_by as made_by
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
 from inverses.trace import invert
-from pipelines.arrays import chunks_of
-from pipelines.boxes.box import ArrayBox, Box, CellBox, RowBox, TableBox
-from pipelines.contents import held_array, held_table
+from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.filters import Filter
 from pipelines.here import Here
@@ -25,35 +24,6 @@ from pipelines.tables import as_filter, column, matching
 
 Item = tuple[Any, ...]
 Items = set[Item]
-
-
-def made_by(box: Box, inputs: Inputs, name: str = "made") -> Table | Array:
-    """What a box makes of its inputs, held in memory."""
-    attributes = box.attributes_of({port: each.attributes for port, each in inputs.items()})
-    if isinstance(box, ArrayBox):
-        grid = box.grid(inputs)
-        values = box.block(inputs, {d: (0, len(c)) for d, c in grid.coordinates.items()})
-        return held_array(name, attributes, grid.coordinates, values, grid.chunks, grid.circular)
-    assert isinstance(box, TableBox)
-    rows = _rows(box, inputs)
-    kept = tuple(a for a in attributes if set(a.columns) <= set(rows.column_names))
-    return held_table(name, kept, rows)
-
-
-def _rows(box: TableBox, inputs: Inputs) -> pa.Table:
-    if isinstance(box, RowBox):
-        tables = {p: matching(cast(Table, t), None) for p, t in inputs.items()}
-        return box.rows(tables).cast(box.schema(inputs))
-    if isinstance(box, CellBox):
-        array = cast(Array, inputs[box.takes[0].name])
-        cuts = [c.ranges for c in chunks_of(array, array.variables[0])]
-        ranges = [
-            {d: (a, b + 1) for d, (a, b) in zip(array.dims, cut, strict=True)} for cut in cuts
-        ]
-        schema = box.schema(inputs)
-        found = [box.rows_in(inputs, each).cast(schema) for each in ranges]
-        return pa.concat_tables([schema.empty_table(), *found])
-    return box.run(inputs, cast(SparkSession, Here(1))).toArrow()
 
 
 def inversions(

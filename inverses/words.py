@@ -10,7 +10,7 @@ from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
-from inverses.registry import Registration
+from inverses.registry import INFERRED, Registration
 from pipelines.datasets import Array
 
 
@@ -101,6 +101,32 @@ def selected(plan: Plan) -> str:
     return f"{count} ({', '.join(plan.attributes)})"
 
 
+def inferred(plan: Plan) -> list[str]:
+    """What a plan goes by where boxes have no inverses, and how often that was seen."""
+    used = [
+        (hop.box.name, weak)
+        for hop in plan.hops
+        for level in hop.levels
+        for inversion in level.inversions
+        for weak in inversion.weak
+    ]
+    return list(
+        dict.fromkeys(f"{b}: {w.name}: {first_line(w)}" for b, w in used if w.name == INFERRED)
+    )
+
+
+def to_infer(boxes: Iterable[str]) -> list[str]:
+    """What could be asked for where boxes have no inverses; nothing if all have some."""
+    bare = ", ".join(boxes)
+    told = f"nobody wrote inverses of {bare}, so all it takes may be behind a datum"
+    return [f"{told}; --infer looks for less, with no guarantee"] if bare else []
+
+
+def wished(plan: Plan) -> str:
+    """What a plan was made for, in a word or two."""
+    return f"wished {' and '.join(names(plan.wish))}"
+
+
 def unmet(plan: Plan) -> str:
     """What the plan cannot promise, and why; nothing if it meets the wish."""
     if not plan.unmet:
@@ -125,13 +151,14 @@ def _culprits(hop: Hop, missing: Guarantee, wish: Guarantee) -> str:
 
 def told(answer: Answer) -> list[str]:
     """An answer, line by line; what it could not meet comes first."""
-    lines = [f"{selected(answer.plan)} came from:"]
-    if answer.plan.unmet:
-        lines.insert(0, unmet(answer.plan))
+    plans = [each.plan for each in answer.parts]
+    lines = [*(unmet(each) for each in plans if each.unmet)]
+    lines.append(f"{selected(answer.plan)} came from:")
     for name, found in answer.lineage.items():
-        lines.append(_found(name, found, answer.guarantee(name)))
-    for hop in answer.plan.hops:
-        lines += [_because(hop, level) for level in hop.levels]
+        own = f" ({wished(answer.own[name].plan)})" if name in answer.own else ""
+        lines.append(_found(f"{name}{own}", found, answer.guarantee(name)))
+    hops = [hop for each in plans for hop in each.hops]
+    lines += dict.fromkeys(_because(hop, level) for hop in hops for level in hop.levels)
     chunks = sum(f.chunks_read for f in answer.lineage.values())
     total = sum(f.bytes_read for f in answer.lineage.values())
     jobs = many(int(answer.spark["jobs"]), "Spark job")

@@ -48,6 +48,13 @@ def test_the_demo_can_be_asked_as_the_readme_says(folder: Path) -> None:
     assert (folder / "cells.nc").exists()
 
 
+def test_datasets_have_wishes_of_their_own_as_the_readme_says(folder: Path) -> None:
+    done = shell(block("sh", "wishes"), folder)
+    assert done.returncode == 0, done.stderr
+    assert "⊆ pure: agcm (wished pure), " in done.stdout
+    assert "⊇ complete: minima, " in done.stdout
+
+
 def test_evidence_is_exported_and_opened_as_the_readme_says(folder: Path) -> None:
     done = shell(block("sh", "evidence"), folder)
     assert done.returncode == 0, done.stderr

@@ -23,10 +23,9 @@ from explorer.bundle import bundle
 from explorer.cells import traced_box
 from explorer.cli import main
 from explorer.evidence import Evidence, opened
-from explorer.shown import plan_json
+from explorer.shown import plans_json
 from inverses import words
 from inverses.answer import Answer
-from inverses.outline import prices
 from inverses.trace import trace
 from pipelines.errors import Failed, Refused, SourceChanged, TooDear
 from pipelines.workspace import Workspace
@@ -65,7 +64,7 @@ def test_a_bundle_gives_back_the_answer_its_plan_its_cells_and_its_pipeline(
     evidence: Evidence, answer: Answer
 ) -> None:
     assert evidence.answer == answer.to_json()
-    assert evidence.plan == plan_json(answer.plan, prices(answer.plan))
+    assert evidence.plan == plans_json(answer.plan, {})
     assert evidence.words == tuple(words.told(answer))
     assert evidence.cells.keys() == {"minima", "agcm"}
     for name, cells in evidence.cells.items():

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
-from inverses.guarantees import EXACT, names
+from inverses.guarantees import EXACT, names, wish
 from inverses.planner import plan
 from inverses.proof import prove
 from inverses.registry import Registry
@@ -125,15 +125,16 @@ def test_the_window_mean_behind_a_datum_is_found_by_both_ways_round(
 def test_each_source_may_have_a_wish_of_its_own(sources: dict[str, Path], tmp_path: Path) -> None:
     workspace = ran(sources, tmp_path / "w")
     where = asked(workspace, 3)
-    answers = trace_each(workspace, "found", where, {"one": "pure", "two": "complete"}, spark=HERE)
-    assert {name: names(a.plan.wish) for name, a in answers.items()} == {
-        "one": ["pure"],
-        "two": ["complete"],
-    }
+    wishes = {"one": "pure", "two": "complete"}
+    answer = trace_each(workspace, "found", where, wishes, spark=HERE)
     exact = trace(workspace, "found", where, spark=HERE)
-    for name, answer in answers.items():
+    assert set(answer.lineage) == set(exact.lineage)
+    for name in exact.lineage:
         found, whole = (set(map(str, a.cells(name).to_pylist())) for a in (answer, exact))
-        assert found <= whole if name == "one" else found >= whole
+        assert {"one": found <= whole, "two": found >= whole}.get(name, found == whole)
+        assert wish(wishes.get(name, "exact")) <= answer.guarantee(name)
+    assert answer.behind(0).keys() == exact.behind(0).keys()
+    assert prove(answer, HERE).holds
     with pytest.raises(Refused, match="did you mean"):
         trace_each(workspace, "found", where, {"onne": "pure"}, spark=HERE)
 
