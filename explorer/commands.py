@@ -32,7 +32,7 @@ from inverses.registry import Registry
 from inverses.selection import select
 from inverses.trace import check_sources
 from inverses.wishes import Plans, carry_out_each, plans
-from pipelines.boxes.box import default_of
+from pipelines.boxes.box import default_of, made_besides
 from pipelines.errors import Failed
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
@@ -262,7 +262,7 @@ def _box_json(registry: Registry, name: str) -> dict[str, Any]:
         "name": name,
         "about": (box.__doc__ or "").strip().split("\n")[0],
         "contributed": box.contributed,
-        "besides": {n: b.box.name for n, b in box.from_params({}).besides().items()},
+        "besides": {n: b.name for n, b in made_besides(box).items()},
         "params": [
             {"name": f.name, "default": default_of(f), **dict(f.metadata)} for f in box.parameters()
         ],

@@ -79,16 +79,11 @@ class Draft:
 
     def maker(self, dataset: str) -> str:
         """The source that a dataset is, or the box that makes it."""
-        owner = dataset.rpartition(".")[0]
-        return owner if dataset not in self.names and owner in self.steps else dataset
+        return self._pipeline().maker(dataset)
 
     def graph(self) -> nx.DiGraph[str]:
         """Sources and boxes, and an arrow from each to what takes something of it."""
-        made = self._pipeline().graph()
-        makers = {dataset: self.maker(dataset) for dataset in made}
-        graph: nx.DiGraph[str] = nx.relabel_nodes(made, makers)
-        graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-        return graph
+        return self._pipeline().makers()
 
     def free(self, stem: str) -> str:
         """A name like this one that nothing has yet."""
@@ -104,12 +99,14 @@ class Draft:
 
     def added(self, box: Box, name: str | None = None) -> Draft:
         """The draft with one more box."""
-        fresh = self._fresh(name or self.free(box.name))
-        return replace(self, steps={**self.steps, fresh: Step(box, {})})
+        fresh, step = name or self.free(box.name), Step(box, {})
+        self._check_free(fresh, *step.besides(fresh))
+        return replace(self, steps={**self.steps, fresh: step})
 
     def sourced(self, path: str, name: str | None = None) -> Draft:
         """The draft with one more source, a file."""
-        fresh = self._fresh(name or self.free(stem_of(path)))
+        fresh = name or self.free(stem_of(path))
+        self._check_free(fresh)
         return replace(self, sources={**self.sources, fresh: source_of(fresh, {"path": path})})
 
     def read_from(self, name: str, path: str, variables: Mapping[str, str]) -> Draft:
@@ -129,7 +126,7 @@ class Draft:
         self._check_there(old, self.names)
         if new == old:
             return self
-        self._fresh(new)
+        self._check_free(new, *(self.steps[old].besides(new) if old in self.steps else ()))
         sheet = self.sheet.renamed(old, new)
         return replace(self, sheet=sheet)._mapped({n: n for n in self.names} | {old: new})
 
@@ -225,10 +222,10 @@ class Draft:
             taken.add(freed[name])
         return freed
 
-    def _fresh(self, name: str) -> str:
-        if checked_name(name) in self.datasets:
-            raise Refused(f'"{name}" is there already; choose another name')
-        return name
+    def _check_free(self, *names: str) -> None:
+        for name in names:
+            if checked_name(name) in self.datasets:
+                raise Refused(f'"{name}" is there already; choose another name')
 
     def _check_there(self, name: str, known: Iterable[str]) -> None:
         if name not in known:

@@ -12,7 +12,8 @@ from panel_reactflow import ReactFlow
 from explorer.demo import asset
 from explorer.drawing import GROUP, Drawing
 from explorer.keys import Keys, together
-from explorer.nodes import HEIGHT, OUT, WIDTH, Plain, edges_of, frame_of, node_types, nodes_of
+from explorer.nodes import HEIGHT, WIDTH, Plain, edges_of, frame_of, node_types, nodes_of
+from pipelines.boxes.box import OUT
 
 PATCHED = ("position", "label", "className", "style", "draggable", "connectable", "deletable")
 FIXED = ("id", "type", "parentId")

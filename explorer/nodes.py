@@ -9,12 +9,11 @@ from explorer.badges import badge_of
 from explorer.drawing import GROUP, Drawing
 from explorer.sheet import Place, Sheet
 from inverses.registry import Registry
-from pipelines.boxes.box import Box
+from pipelines.boxes.box import OUT, Box, made_besides
 
 WIDTH, HEIGHT = 224, 84
 EDGE, HEAD = 20, 40
 TRACED = "#D55E00"
-OUT = "out"
 Plain = dict[str, Any]
 
 
@@ -31,9 +30,8 @@ def node_types(registry: Registry) -> dict[str, Plain]:
 def _ports(box: type[Box]) -> Plain:
     needs = {p.name: ", ".join([p.kind, *map(repr, p.needs)]) for p in box.takes}
     inputs = [{"id": p.name, "label": p.name, "type": needs[p.name]} for p in box.takes]
-    others = box.from_params({}).besides().items()
-    outputs = [_out(box.kind), *(_out(each.box.kind, name) for name, each in others)]
-    return {"inputs": inputs, "outputs": outputs}
+    others = [_out(each.kind, name) for name, each in made_besides(box).items()]
+    return {"inputs": inputs, "outputs": [_out(box.kind), *others]}
 
 
 def _out(kind: str, name: str = "") -> Plain:

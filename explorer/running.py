@@ -116,8 +116,9 @@ class Running(Drawing):
 
     def _blamed(self, why: str) -> str:
         """The box or source that a failure is about: the one it names, else the one at work."""
-        named = [n for n in self.draft.names if f'source "{n}"' in why or f'box "{n}"' in why]
-        return next(iter(named), self.draft.maker(self._at or self._ran[0]))
+        every = self.draft.datasets
+        named = [n for n in every if f'source "{n}"' in why or f'box "{n}"' in why]
+        return self.draft.maker(next(iter(named), self._at or self._ran[0]))
 
     def _ended(self, statuses: dict[str, Status]) -> None:
         self._ran, self._at, self.held = [], "", Held.by(self.workspace)

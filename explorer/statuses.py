@@ -69,7 +69,12 @@ class Held:
         return cls(found)
 
     def status(self, name: str, step: Step | None) -> Status:
-        """How it stands with a box or a source, by what is in the workspace."""
+        """How it stands with a source, or with all that a box makes, by what is there."""
+        first = self._status(name, step)
+        others = [self._status(*each) for each in step.besides(name).items()] if step else []
+        return next((s for s in (first, *others) if s.state != "done"), first)
+
+    def _status(self, name: str, step: Step | None) -> Status:
         found = self.datasets.get(name)
         if found is None:
             return Status() if step else Status("idle", "not read yet")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from pipelines.journal import (
 )
 from pipelines.missed import Missed
 from pipelines.run_graph import DATASET, Growth, record
-from pipelines.under_way import Entry, alongside, under_way
+from pipelines.under_way import Entry, under_way
 from pipelines.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class History:
             journal._start(run, pipeline, spark)
             return journal
 
-        with under_way(workspace, run), alongside() as beside:
+        with under_way(workspace, run), ThreadPoolExecutor(1) as beside:
             entry = Entry(run, beside, opening, sources)
             try:
                 yield entry
@@ -141,14 +142,11 @@ class History:
 
     def _end(self, entry: Entry, how: str, why: str = "") -> None:
         made, seconds = entry.contents(), round(time.monotonic() - entry.began, 3)
-        try:
-            with self.catalog.writing() as connection:
-                growth = Growth(connection)
-                record(growth, self.namespace, made, now())
-                growth.write()
-                add_end(connection, entry.run, how, why, seconds)
-        finally:
-            entry.afterwards(self.catalog.close)
+        with closing(self.catalog), self.catalog.writing() as connection:
+            growth = Growth(connection)
+            record(growth, self.namespace, made, now())
+            growth.write()
+            add_end(connection, entry.run, how, why, seconds)
 
     def text_of(self, run: str) -> str | None:
         """The text of the pipeline that a run carried out, if the journal has it."""

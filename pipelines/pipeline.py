@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from pipelines.boxes.box import ITSELF, Box, Port, boxes_in, modules
+from pipelines.boxes.box import ITSELF, OUT, Box, Port, boxes_in, modules
 from pipelines.datasets import Attribute, Dataset
 from pipelines.errors import Refused, unknown
 from pipelines.written import LONGEST, checked_name, loaded, mapping, named
@@ -121,12 +121,18 @@ class Pipeline:
         """Every dataset that is made, with its step: what boxes make besides has one of its own."""
         return {n: s for name, step in self.steps.items() for n, s in _unfolded(name, step)}
 
+    def maker(self, dataset: str) -> str:
+        """The source that a dataset is, or the name of the box that makes it."""
+        if dataset in self.sources or dataset in self.steps:
+            return dataset
+        owner = dataset.rpartition(".")[0]
+        return owner if owner in self.steps else dataset
+
     def step(self, dataset: str) -> Step | None:
         """The step that makes a dataset."""
-        if dataset in self.steps:
-            return self.steps[dataset]
-        owner = self.steps.get(dataset.rpartition(".")[0])
-        return owner.besides(dataset.rpartition(".")[0]).get(dataset) if owner else None
+        maker = self.maker(dataset)
+        made = _unfolded(maker, self.steps[maker]) if maker in self.steps else ()
+        return dict(made).get(dataset)
 
     def graph(self) -> nx.DiGraph[str]:
         """Datasets, and an arrow from each to what is made of it."""
@@ -134,6 +140,14 @@ class Pipeline:
         made = self.unfolded()
         graph.add_nodes_from([*self.sources, *made])
         graph.add_edges_from((i, n) for n, s in made.items() for i in s.inputs.values())
+        return graph
+
+    def makers(self) -> nx.DiGraph[str]:
+        """Sources and boxes, and an arrow from each to what takes something of it."""
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from([*self.sources, *self.steps])
+        arrows = [(i, n) for n, s in self.steps.items() for i in s.inputs.values()]
+        graph.add_edges_from((self.maker(given), name) for given, name in arrows)
         return graph
 
     def in_order(self) -> Iterator[tuple[str, Step]]:
@@ -145,16 +159,16 @@ class Pipeline:
 
     def up_to(self, name: str) -> Pipeline:
         """The part of this pipeline that a dataset is made by."""
-        needed = nx.ancestors(self.graph(), name) | {name}
+        needed = nx.ancestors(self.makers(), self.maker(name)) | {self.maker(name)}
         sources = {n: s for n, s in self.sources.items() if n in needed}
-        steps = {n: s for n, s in self.steps.items() if needed & {n, *s.besides(n)}}
+        steps = {n: s for n, s in self.steps.items() if n in needed}
         return Pipeline(self.name, sources, steps, self.text)
 
     def check_whole(self) -> None:
         """Refuse a pipeline that has no boxes, or one with nothing at a port."""
         if not self.steps:
             raise Refused(f'pipeline "{self.name}" has no boxes')
-        for name, step in self.steps.items():
+        for name, step in self.unfolded().items():
             for port in step.bare_ports():
                 raise Refused(f'box "{name}" ({step.box.name}) has nothing at its port "{port}"')
 
@@ -163,6 +177,7 @@ class Pipeline:
         for name in set(self.sources) & set(self.steps):
             raise Refused(f'"{name}" is both a source and a box; rename one')
         for name, step in self.steps.items():
+            _check_besides(step.box)
             for other in set(map(checked_name, step.besides(name))) & {*self.sources, *self.steps}:
                 raise Refused(f'"{other}" is what box "{name}" makes besides; rename one')
         for name, step in self.unfolded().items():
@@ -229,6 +244,14 @@ class Pipeline:
 def _unfolded(name: str, step: Step) -> Iterator[tuple[str, Step]]:
     yield name, step
     yield from step.besides(name).items()
+
+
+def _check_besides(box: Box) -> None:
+    """Refuse names for what a box makes besides that would be taken for something else."""
+    taken = {OUT, *(p.name for p in box.takes)}
+    for other in box.besides():
+        if other in taken or not other.isidentifier():
+            raise Refused(f'box "{box.name}" makes "{other}" besides, which means another thing')
 
 
 def _check_types(

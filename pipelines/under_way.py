@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -70,10 +70,6 @@ class Entry:
         self.made[name] = dataset
         self._contents[name] = self._beside.submit(content, dataset)
 
-    def afterwards(self, work: Callable[[], None]) -> None:
-        """Have something done that the run need not wait for."""
-        self._beside.submit(work)
-
     def contents(self) -> list[tuple[Dataset, str]]:
         """The sources and what was made, each with its fingerprint.
 
@@ -82,16 +78,6 @@ class Entry:
         named = {} if self._sources.exception() else self.sources()
         sources = [(dataset, content(dataset)) for dataset in named.values()]
         return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
-
-
-@contextmanager
-def alongside() -> Iterator[Executor]:
-    """A thread for what is done beside a run; what is left for it at the end is done after that."""
-    executor = ThreadPoolExecutor(1)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=False)
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def param(
 
 
 CHANGE, REMOVAL, STATED = "change", "removal", "stated"
-ITSELF = ""
+ITSELF, OUT = "", "out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Box(ABC):
         return tuple(columns)
 
     def besides(self) -> Mapping[str, Besides]:
-        """The other datasets that it makes, by name; they do not hang on its parameters."""
+        """The other datasets that it makes, by name; which there are is the same for all params."""
         return {}
 
     def alone(self, attributes: Set[str]) -> Box:
@@ -146,6 +146,14 @@ class Box(ABC):
 def hints_of(box: type[Box]) -> dict[str, Any]:
     """The types of what a box declares, which takes long to find out."""
     return get_type_hints(box)
+
+
+def made_besides(kind: type[Box]) -> dict[str, type[Box]]:
+    """By which boxes a kind of box makes other datasets, by the names of these."""
+    if kind.besides is Box.besides:
+        return {}
+    made = kind.from_params(kind.examples[0]).besides()
+    return {name: type(each.box) for name, each in made.items()}
 
 
 class TableBox(Box):

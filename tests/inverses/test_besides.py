@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -13,11 +14,14 @@ from pyspark.sql import SparkSession
 from explorer.draft import Draft
 from explorer.drawing import Drawing
 from explorer.nodes import edges_of, node_types
+from explorer.statuses import Held
 from inverses.guarantees import names
 from inverses.partial import run_only
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.trace import trace
+from pipelines.boxes.box import Besides, Port, RowBox
+from pipelines.boxes.relational import Distinct
 from pipelines.datasets import Table
 from pipelines.errors import Refused
 from pipelines.here import Here
@@ -25,7 +29,7 @@ from pipelines.history import History
 from pipelines.journal import FINISHED
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
-from pipelines.tables import matching
+from pipelines.tables import matching, schema_of
 from pipelines.workspace import Workspace
 from tests.files import grid
 
@@ -127,6 +131,15 @@ def test_the_rest_is_traced_as_well_and_can_be_made_alone(path: Path, tmp_path: 
     assert one == other
 
 
+def test_a_box_is_made_once_all_its_datasets_are(path: Path, tmp_path: Path) -> None:
+    workspace, steps = Workspace.create(tmp_path), pipeline(path).steps
+    run(pipeline(path), workspace, HERE)
+    whole = Held.by(workspace)
+    assert whole.status("storms", steps["storms"]).state == "done"
+    some = {n: d for n, d in whole.datasets.items() if n != "storms.regions"}
+    assert Held(some).status("storms", steps["storms"]).state == "idle"
+
+
 WRONG = {
     "an unknown one": ("few: {box: distinct, inputs: {rows: sized.rset}}", "sized.rest"),
     "its name taken": ("sized.rest: {box: distinct, inputs: {rows: rows}}", "makes besides"),
@@ -142,6 +155,49 @@ def test_wrong_arrows_to_several_datasets_are_refused(wrong: str) -> None:
     text = f"name: wrong\nsources: {{rows: {{path: a.parquet}}}}\nboxes:\n  {sized}\n  {line}\n"
     with pytest.raises(Refused, match=said):
         Pipeline.from_text(text)
+
+
+@dataclass(frozen=True)
+class Parted(RowBox):
+    """The rows of one table; besides, those of the other, however they were called."""
+
+    name: ClassVar = "parted"
+    takes: ClassVar = (Port("first", "table"), Port("second", "table"))
+    contributed: ClassVar = "The row."
+    called: ClassVar = "odd"
+    wired: ClassVar = "second"
+
+    def attributes_of(self, given: Any) -> Any:
+        return given["first"]
+
+    def schema(self, inputs: Any) -> Any:
+        return schema_of(inputs["first"])
+
+    def rows(self, inputs: Any) -> Any:
+        return inputs["first"]
+
+    def besides(self) -> dict[str, Besides]:
+        return {self.called: Besides(Distinct(), {"rows": self.wired})}
+
+
+PARTED = """
+name: parted
+sources: {a: {path: a.parquet}, b: {path: b.parquet}}
+boxes:
+  u: {box: parted, inputs: {first: a, second: b}}
+"""
+
+
+def test_the_part_that_makes_one_dataset_has_all_that_its_box_takes() -> None:
+    whole = Pipeline.from_text(PARTED, {"parted": Parted, "distinct": Distinct})
+    assert set(whole.up_to("u.odd").sources) == set(whole.up_to("u").sources) == {"a", "b"}
+
+
+@pytest.mark.parametrize("called, wired", [("odd", "secnd"), ("out", "second"), ("first", "first")])
+def test_what_an_author_wires_wrongly_is_refused_when_it_is_read(called: str, wired: str) -> None:
+    kind = type("Wrong", (Parted,), {"called": called, "wired": wired})
+    with pytest.raises(Refused, match=r"means another thing|nothing at its port"):
+        Pipeline.from_text(PARTED, {"parted": kind})
 
 
 def draft() -> Draft:
@@ -170,6 +226,8 @@ def test_arrows_from_what_is_made_besides_follow_their_box() -> None:
         draft().unwired("split", "rows").wired("split", "rows", "split.rest")
     with pytest.raises(Refused, match="there already"):
         draft().renamed("tops", "split.rest")
+    with pytest.raises(Refused, match=r'"parted\.rest" is there already'):
+        draft().renamed("tops", "parted.rest").renamed("split", "parted")
 
 
 def test_whether_a_box_is_kept_survives_every_change() -> None:
@@ -187,5 +245,6 @@ def test_the_canvas_has_a_port_for_each_dataset_and_arrows_from_it(workspace: Wo
         ("out", "makes", "table"),
         ("rest", "rest", "table"),
     ]
+    assert drawing.status("split").state == "idle"
     edge, end = edges_of(drawing)["split.rest>tops:rows"]
     assert (edge["source"], edge["sourceHandle"], end) == ("split", "rest", ("tops", "rows"))
