@@ -114,5 +114,4 @@ def _reached(at: Filter, dim: str, reach: tuple[int, int] | None, size: int) -> 
     own = at.span(dim)
     if own is None or reach is None:
         return None
-    inside = own.grown(0, 0, size - 1)
-    return Span(inside.low + reach[0], inside.high + reach[1])
+    return own.grown(0, 0, size - 1).stretched(*reach)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from inverses.outline import VARIABLE, combined, parts_of
 from inverses.plans import Hop
 from pipelines.datasets import Array, Group, Table
-from pipelines.filters import Filter, Span, least_and_greatest, span
+from pipelines.ends import least_and_greatest
+from pipelines.filters import Filter, Span, span
 from pipelines.tables import as_filter, bounds, column, held, rows_in, schema_of
 
 Indices = NDArray[np.int64]
@@ -105,7 +106,9 @@ def _range(hop: Hop, name: str, values: NDArray[Any], reached: pa.Table) -> Span
 
 def _next(value: Any, way: int) -> Any:
     """The next value that its type can hold, up or down."""
-    return np.nextafter(value, way * np.inf) if value.dtype.kind == "f" else value + way
+    if value.dtype.kind == "f":
+        return np.nextafter(value, way * np.inf)
+    return value + 1 if way > 0 else value - 1
 
 
 def _halved_down(
