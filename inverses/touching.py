@@ -40,6 +40,15 @@ def derivable(hop: Hop, table: Table, reached: pa.Table) -> Filter:
     return _among_values(hop, table, hop.source, reached)
 
 
+def weakly_behind(hop: Hop, at: Filter) -> Filter:
+    """Where the weak inverses of a hop look for what is behind data of its image."""
+    above: Filter | None = None
+    for level in hop.levels:
+        above = combined(parts_of(hop, level, at, above))
+    assert above is not None
+    return above
+
+
 def _candidate_rows(hop: Hop, table: Table, reached: pa.Table) -> Filter:
     """Row groups that may hold derived rows are read, and their rows asked one by one."""
     near = [g for g in table.groups if _touches(hop, _bounds(table, g), reached).any()]
@@ -152,12 +161,7 @@ def _halved(low: Indices, high: Indices, sizes: Indices) -> tuple[Indices, Indic
 
 def _touches(hop: Hop, at: Filter, reached: pa.Table) -> NDArray[np.bool_]:
     """For each datum or region, whether its weak inverses hold something of what was reached."""
-    owners = Filter(np.arange(len(at)), at.spans)
-    above: Filter | None = None
-    for level in hop.levels:
-        parts = parts_of(hop, level, owners, above)
-        above = combined(parts)
-    assert above is not None
+    above = weakly_behind(hop, Filter(np.arange(len(at)), at.spans))
     touched = np.zeros(len(at), bool)
     if isinstance(hop.source, Table):
         touched[rows_in(reached, above)[0]] = True
