@@ -19,14 +19,16 @@ from inverses.outline import VARIABLE
 from inverses.planner import behind, plan
 from inverses.plans import Plan
 from inverses.registry import Registry
-from inverses.replay import Again, available, bytes_behind
+from inverses.replay import Again, Read, available, read_behind, read_beside
 from inverses.selection import Selection, select
-from inverses.touching import candidates, derivable
-from inverses.trace import invert
-from pipelines.arrays import coordinate
+from inverses.touching import candidates, derivable, weakly_behind
+from inverses.trace import check_selected, invert
+from pipelines.arrays import Chunk, coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
 from pipelines.filters import Filter
+from pipelines.sources import check_unchanged
+from pipelines.spark import watched
 from pipelines.tables import column
 from pipelines.workspace import Workspace
 
@@ -99,11 +101,12 @@ def impact(
     """What some rows or cells of a dataset have had a part in, with a guarantee."""
     began = time.monotonic()
     selection = select(workspace, dataset, where)
+    check_selected(selection)
     known, within = registry or Registry.of(), limits or Limits()
     reached = {selection.dataset.key: _selected(selection)}
     for image in _derived(workspace, selection.dataset):
         found = [
-            _through(arrow, reached[source], spark, within)
+            _through(arrow, reached[source], spark, _left(within, began))
             for source, arrow in _arrows(workspace, image, want, known)
             if source in reached and reached[source].rows.num_rows
         ]
@@ -112,6 +115,16 @@ def impact(
     del reached[selection.dataset.key]
     some = {key: each for key, each in reached.items() if each.rows.num_rows}
     return Impact(selection, some, time.monotonic() - began)
+
+
+def _left(limits: Limits, began: float) -> Limits:
+    """What is left of some limits for the next hop."""
+    seconds = limits.seconds - (time.monotonic() - began)
+    if seconds <= 0:
+        raise TooDear(
+            f"not done after {limits.seconds:,.0f} s; select fewer, or raise --limit-seconds"
+        )
+    return replace(limits, seconds=seconds)
 
 
 def _selected(selection: Selection) -> Reached:
@@ -162,7 +175,8 @@ def _through(arrow: Plan, reached: Reached, spark: SparkSession, limits: Limits)
     if not len(near):
         return Reached(hop.image, _rows(hop.image, near), guarantee)
     at = Filter(np.arange(len(near)), near.spans)
-    found = invert(hop, at, spark, Again(arrow, spark))
+    _check_hop(arrow, at, limits)
+    found = invert(hop, at, spark, Again(arrow, spark), limits)
     derived = np.unique(column(found, "owner")[_among(hop.source, found, reached.rows)])
     return Reached(hop.image, _rows(hop.image, at[derived]), guarantee)
 
@@ -177,14 +191,34 @@ def _readable(arrow: Plan, reached: pa.Table, spark: SparkSession, limits: Limit
     if image.kept or isinstance(image, Array):
         return image
     region = derivable(hop, image, reached)
-    dear = bytes_behind(image, region, arrow.recipes)
+    again = f'"{image.name}" was not kept, and to make again what may be derived from these'
+    _check(again, read_behind(image, region, arrow.recipes), limits)
+    if not len(region):
+        return image
+    with watched(spark, f"{image.name} again", seconds=limits.seconds):
+        return available(image, region, arrow.recipes, spark)
+
+
+def _check_hop(arrow: Plan, at: Filter, limits: Limits) -> None:
+    """Refuse to look behind data of a hop's image if that is dear, or not what it was."""
+    (hop,) = arrow.hops
+    read = list(read_behind(hop.source, weakly_behind(hop, at), arrow.recipes))
+    if hop.beside:
+        read += read_beside(hop.image, at, arrow.recipes)
+    _check(f'to look behind {len(at):,} of "{hop.image.name}"', read, limits)
+
+
+def _check(why: str, read: Iterable[Read], limits: Limits) -> None:
+    """Refuse to read more than the limit, or of sources that are not what the run read."""
+    found = list(read)
+    dear = sum(piece.bytes for _, pieces in found for piece in pieces)
     if dear > limits.bytes:
         raise TooDear(
-            f'"{image.name}" was not kept, and to make again what may be derived from these would '
-            f"read {dear / 2**20:,.0f} MiB, over the limit of {limits.bytes / 2**20:,.0f} MiB; "
-            "select fewer, or raise --limit-bytes"
+            f"{why} would read {dear / 2**20:,.0f} MiB, over the limit of "
+            f"{limits.bytes / 2**20:,.0f} MiB; select fewer, or raise --limit-bytes"
         )
-    return available(image, region, arrow.recipes, spark) if len(region) else image
+    for dataset, pieces in found:
+        check_unchanged(dataset, [each for each in pieces if isinstance(each, Chunk)])
 
 
 def _rows(image: Table | Array, at: Filter) -> pa.Table:

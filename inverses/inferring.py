@@ -66,10 +66,10 @@ class Likeness:
         return cls(port, array.attributes, tuple(places.items()))
 
     def field(self) -> Array:
-        """A small field whose cells all differ."""
+        """A small field whose cells all differ, also from those of other ports."""
         coordinates = {dim: np.array(places) for dim, places in self.coordinates}
         shape = tuple(len(places) for places in coordinates.values())
-        sown = np.random.default_rng(len(self.port))
+        sown = np.random.default_rng(list(self.port.encode()))
         cells = [a.name for a in self.attributes if a.dims]
         values = {name: sown.uniform(0.5, 2.0, shape) for name in cells}
         return held_array(self.port, self.attributes, coordinates, values)
@@ -114,5 +114,4 @@ def _reached(at: Filter, dim: str, reach: tuple[int, int] | None, size: int) -> 
     own = at.span(dim)
     if own is None or reach is None:
         return None
-    inside = own.grown(0, 0, size - 1)
-    return Span(inside.low + reach[0], inside.high + reach[1])
+    return own.grown(0, 0, size - 1).stretched(*reach)

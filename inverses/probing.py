@@ -80,9 +80,9 @@ def probed(box: Box, inputs: Mapping[str, Array]) -> list[Inferred]:
 
 
 def _field(name: str) -> Array:
-    """A field whose cells all differ, away from any seam."""
+    """A field whose cells all differ, also from those of other ports, away from any seam."""
     shape = (SIDE, SIDE, SIDE)
-    sown = np.random.default_rng(len(name))
+    sown = np.random.default_rng(list(name.encode()))
     coordinates = {
         "time": np.datetime64("2000-01-01", "ns") + np.arange(SIDE) * np.timedelta64(6, "h"),
         "lat": np.linspace(30, -30, SIDE),

@@ -44,8 +44,8 @@ def _within(at: Filter, dim: str, size: int) -> Filter:
     """A filter that is restricted on a dimension, to places that there are."""
     every = Span(np.zeros(len(at), np.int64), np.full(len(at), size - 1))
     given = at.span(dim) or every
-    low = np.ceil(np.maximum(given.low, 0)).astype(np.int64)
-    high = np.floor(np.minimum(given.high, size - 1)).astype(np.int64)
+    low = np.ceil(np.clip(given.low, 0, size)).astype(np.int64)
+    high = np.floor(np.clip(given.high, -1, size - 1)).astype(np.int64)
     return Filter(at.owner, {**at.spans, dim: Span(low, high)}).without_empty()
 
 

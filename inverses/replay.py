@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import cast
@@ -15,14 +15,16 @@ from inverses.outline import outline
 from inverses.plans import Hop, Plan
 from inverses.recipes import Recipes
 from inverses.registry import Inputs
-from pipelines.arrays import coordinate, inside, touched
+from pipelines.arrays import Chunk, coordinate, inside, touched
 from pipelines.boxes.box import CellBox, TableBox
 from pipelines.contents import MadeCells, held_table
-from pipelines.datasets import Array, Key, Table
+from pipelines.datasets import Array, Group, Key, Table
 from pipelines.filters import Filter, Span
 from pipelines.sharing import rows_of_chunks
 from pipelines.tables import GROUP_ROWS, restricted, rows_in
 from pipelines.tables import touched as groups_touched
+
+Read = tuple[Table | Array, list[Chunk] | list[Group]]
 
 
 def available(
@@ -55,16 +57,22 @@ def needed(
     return at, parts, found
 
 
-def bytes_behind(dataset: Table | Array, region: Filter, known: Recipes) -> int:
-    """How much of what was kept is read, at most, where a region is made again."""
+def read_behind(dataset: Table | Array, region: Filter, known: Recipes) -> Iterator[Read]:
+    """What of datasets that were kept is read, at most, to have a region of one."""
     if isinstance(dataset, Array) and dataset.kept:
         some = inside(dataset, region).loose()
-        return sum(c.bytes for v in dataset.variables for c, _ in touched(dataset, v, some))
-    if isinstance(dataset, Table) and dataset.kept:
-        return sum(dataset.groups[n].bytes for n, _ in groups_touched(dataset, region))
-    at, recipe = with_indices(region, dataset, known), known[dataset.key]
-    inputs = recipe.inputs.items()
-    return sum(bytes_behind(each, recipe.region(port, at), known) for port, each in inputs)
+        yield dataset, [c for v in dataset.variables for c, _ in touched(dataset, v, some)]
+    elif isinstance(dataset, Table) and dataset.kept:
+        yield dataset, [dataset.groups[n] for n, _ in groups_touched(dataset, region)]
+    else:
+        yield from read_beside(dataset, region, known)
+
+
+def read_beside(image: Table | Array, region: Filter, known: Recipes) -> Iterator[Read]:
+    """What of datasets that were kept is read, at most, to have all inputs behind a region."""
+    at, recipe = with_indices(region, image, known), known[image.key]
+    for port, each in recipe.inputs.items():
+        yield from read_behind(each, recipe.region(port, at), known)
 
 
 def made_within(

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from inverses.outline import VARIABLE, combined, parts_of
 from inverses.plans import Hop
 from pipelines.datasets import Array, Group, Table
-from pipelines.filters import Filter, Span, least_and_greatest, span
+from pipelines.ends import least_and_greatest
+from pipelines.filters import Filter, Span, span
 from pipelines.tables import as_filter, bounds, column, held, rows_in, schema_of
 
 Indices = NDArray[np.int64]
@@ -37,6 +38,15 @@ def derivable(hop: Hop, table: Table, reached: pa.Table) -> Filter:
     if isinstance(hop.source, Array):
         return _among_indices(hop, table, hop.source, reached)
     return _among_values(hop, table, hop.source, reached)
+
+
+def weakly_behind(hop: Hop, at: Filter) -> Filter:
+    """Where the weak inverses of a hop look for what is behind data of its image."""
+    above: Filter | None = None
+    for level in hop.levels:
+        above = combined(parts_of(hop, level, at, above))
+    assert above is not None
+    return above
 
 
 def _candidate_rows(hop: Hop, table: Table, reached: pa.Table) -> Filter:
@@ -105,7 +115,9 @@ def _range(hop: Hop, name: str, values: NDArray[Any], reached: pa.Table) -> Span
 
 def _next(value: Any, way: int) -> Any:
     """The next value that its type can hold, up or down."""
-    return np.nextafter(value, way * np.inf) if value.dtype.kind == "f" else value + way
+    if value.dtype.kind == "f":
+        return np.nextafter(value, way * np.inf)
+    return value + 1 if way > 0 else value - 1
 
 
 def _halved_down(
@@ -149,12 +161,7 @@ def _halved(low: Indices, high: Indices, sizes: Indices) -> tuple[Indices, Indic
 
 def _touches(hop: Hop, at: Filter, reached: pa.Table) -> NDArray[np.bool_]:
     """For each datum or region, whether its weak inverses hold something of what was reached."""
-    owners = Filter(np.arange(len(at)), at.spans)
-    above: Filter | None = None
-    for level in hop.levels:
-        parts = parts_of(hop, level, owners, above)
-        above = combined(parts)
-    assert above is not None
+    above = weakly_behind(hop, Filter(np.arange(len(at)), at.spans))
     touched = np.zeros(len(at), bool)
     if isinstance(hop.source, Table):
         touched[rows_in(reached, above)[0]] = True

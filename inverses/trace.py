@@ -30,7 +30,7 @@ from inverses.planner import plan
 from inverses.plans import Hop, Plan
 from inverses.registry import Inputs, Registry
 from inverses.replay import Again
-from inverses.selection import select
+from inverses.selection import Selection, select
 from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.errors import Failed
@@ -126,21 +126,32 @@ def carry_out(
     return Answer(planned, found, seconds, about)
 
 
-def invert(hop: Hop, at: Filter, spark: SparkSession, again: Again | None = None) -> pa.Table:
+def invert(
+    hop: Hop,
+    at: Filter,
+    spark: SparkSession,
+    again: Again | None = None,
+    limits: Limits | None = None,
+) -> pa.Table:
     """What one hop finds behind data of its image, each with the number of the datum it is for."""
-    return _hop(_Work(spark, Limits(seconds=inf), None, again), hop, at)[0]
+    return _hop(_Work(spark, limits or Limits(seconds=inf), None, again), hop, at)[0]
 
 
 def check_sources(planned: Plan, priced: Iterable[Price]) -> None:
     """Refuse at once what a trace would refuse on the way: sources that runs read otherwise."""
-    selected, at = planned.selection.dataset, planned.selection.at
-    if isinstance(selected, Array):
+    check_selected(planned.selection)
+    for price in priced:
+        check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
+
+
+def check_selected(selection: Selection) -> None:
+    """Refuse what is selected of a source that runs read otherwise."""
+    selected, at = selection.dataset, selection.at
+    if selected.origin is not None and isinstance(selected, Array):
         everywhere = [touched(selected, v, at) for v in selected.variables]
         check_unchanged(selected, [chunk for found in everywhere for chunk, _ in found])
     else:
         check_unchanged(selected)
-    for price in priced:
-        check_unchanged(price.hop.source, [c for c in price.reads if isinstance(c, Chunk)])
 
 
 def _hop(work: _Work, hop: Hop, at: Filter) -> tuple[pa.Table, Filter]:

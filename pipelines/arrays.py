@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from pipelines.datasets import Array, check_kept
+from pipelines.ends import whole
 from pipelines.errors import Failed, WhenceError
 from pipelines.files import File, open_file, reason, under_our_names
 from pipelines.filters import Filter, Span, lattice
@@ -91,7 +92,7 @@ def inside(array: Array, filter_: Filter) -> Filter:
 
 def _whole(values: NDArray[Any], rounding: Any) -> NDArray[np.int64]:
     if values.dtype.kind != "f":
-        return values.astype(np.int64)
+        return whole(values)
     return np.asarray(rounding(np.clip(values, -1, 2**62)).astype(np.int64))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.ends import further, least_and_greatest
 from pipelines.moments import in_words
 
 Values = NDArray[Any]
@@ -42,7 +43,7 @@ class Span:
 
     def grown(self, reach: Any, low: Any = None, high: Any = None) -> Span:
         """This span, `reach` wider at both ends, kept from `low` to `high`."""
-        wide = Span(self.low - reach, self.high + reach)
+        wide = self.stretched(reach * np.int64(-1), reach)
         return Span(
             wide.low if low is None else np.maximum(wide.low, low),
             wide.high if high is None else np.minimum(wide.high, high),
@@ -50,7 +51,11 @@ class Span:
 
     def moved(self, by: Any) -> Span:
         """This span, `by` further up."""
-        return Span(self.low + by, self.high + by)
+        return self.stretched(by, by)
+
+    def stretched(self, below: Any, above: Any) -> Span:
+        """This span, its low end `below` further up and its high one `above`; open ends stay."""
+        return Span(further(self.low, below), further(self.high, above))
 
     def repeated(self, times: int) -> Span:
         """This one range, for each of many boxes."""
@@ -217,7 +222,7 @@ def wrapped(filter_: Filter, key: str, period: float, low: float = 0, step: floa
     if spans is None:
         return filter_
     high = low + period - step
-    full = spans.high - spans.low >= period - step
+    full = spans.high >= further(spans.low, period - step)
     turns = [spans.moved(t * period) for t in (0, 1, -1)]
     turns[0] = Span(np.where(full, low, turns[0].low), np.where(full, high, turns[0].high))
     cut = [Filter(filter_.owner, {**filter_.spans, key: t.grown(0, low, high)}) for t in turns]
@@ -269,19 +274,6 @@ def _joined(first: Span, second: Span) -> Span:
 def _everything(dtype: np.dtype[Any], size: int) -> Span:
     low, high = least_and_greatest(dtype)
     return Span(np.full(size, low, dtype), np.full(size, high, dtype))
-
-
-def least_and_greatest(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value a column of this type can hold."""
-    if dtype.kind == "f":
-        return -np.inf, np.inf
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min, np.iinfo(dtype).max
-    if dtype.kind == "b":
-        return False, True
-    if dtype.kind in "Mm":
-        return np.array(-(2**63) + 1).view(dtype)[()], np.array(2**63 - 1).view(dtype)[()]
-    return "", chr(0x10FFFF) * 8
 
 
 def _range(low: Any, high: Any) -> str:

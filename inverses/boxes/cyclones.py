@@ -22,9 +22,12 @@ from pipelines.datasets import (
     WindDirection,
     WindSpeed,
 )
+from pipelines.ends import further
 from pipelines.filters import Filter, Span, wrapped
 from pipelines.linking import EARTH_KM, code, linked, points_in, uncoded
 from pipelines.minima import REACH
+
+MANY_STEPS = 100_000
 
 
 @weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE, FAITHFUL])
@@ -153,20 +156,25 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     """
     number, step = at.span("track"), at.span("time_index")
     lat, lon = at.span("lat"), at.span("lon")
-    if number is None or step is None or lat is None or lon is None:
+    if number is None or step is None or lat is None or lon is None or _endless(number, step):
         return at.to(time_index=step and _up_to(step, box.min_points))
     first = uncoded(number.low)[0] - 1
-    spread, nth = at.repeated(step.high + box.min_points - first)
-    each = np.repeat(first, step.high + box.min_points - first) + nth
+    steps = np.maximum(step.high + box.min_points - first, 0)
+    spread, nth = at.repeated(steps)
+    each = np.repeat(first, steps) + nth
     away = np.maximum(np.abs(each - spread.spans["time_index"].low),
                       np.abs(each - spread.spans["time_index"].high))  # fmt: skip
     return _caps(spread, each, (away + 2) * box.reach_km)
 
 
+def _endless(number: Span, step: Span) -> bool:
+    """Whether any box has more steps than are worth a box each: all have, where ends are open."""
+    return bool((step.high.astype(float) - uncoded(number.low)[0] > MANY_STEPS).any())
+
+
 def _up_to(step: Span, points: int) -> Span:
     """All steps before, since a track is as old as it may be, and those it must go on for."""
-    last = np.minimum(step.high, np.iinfo(np.int64).max - points) + points
-    return Span(np.zeros_like(step.low), last)
+    return Span(np.zeros_like(step.low), further(step.high, points))
 
 
 def _caps(at: Filter, step: NDArray[np.int64], km: NDArray[np.float64]) -> Filter:

@@ -10,7 +10,8 @@ from inverses.registry import AGGREGATE, ANY, USED, Mask, Row, Seen, verifies, w
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.columns import absent, listed
 from pipelines.datasets import Measure, Table
-from pipelines.filters import Filter, Span, least_and_greatest
+from pipelines.ends import least_and_greatest
+from pipelines.filters import Filter, Span
 
 
 @weakly_inverts(

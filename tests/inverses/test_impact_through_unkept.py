@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zarr
 from pyspark.sql import SparkSession
 
 from inverses import touching
@@ -20,9 +22,10 @@ from inverses.answer import Limits
 from inverses.guarantees import EXACT
 from inverses.impact import Impact, impact
 from inverses.selection import select
+from inverses.trace import invert
 from pipelines import tables
 from pipelines.datasets import Group, Table
-from pipelines.errors import TooDear
+from pipelines.errors import SourceChanged, TooDear
 from pipelines.filters import Filter
 from pipelines.here import Here
 from pipelines.pipeline import Pipeline
@@ -176,6 +179,67 @@ def test_an_unkept_dataset_says_so(worlds: dict[str, Workspace]) -> None:
 def test_what_would_be_dear_to_make_again_is_refused(worlds: dict[str, Workspace]) -> None:
     with pytest.raises(TooDear, match=r'"paid" was not kept, and to make again.*--limit-bytes'):
         impact(worlds["rows false"], "staff", "k = 11", spark=HERE, limits=Limits(bytes=10))
+
+
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_what_would_be_dear_to_look_at_is_refused(worlds: dict[str, Workspace], kept: str) -> None:
+    world, few = worlds[f"diamond {kept}"], Limits(bytes=10)
+    with pytest.raises(TooDear, match=r'to look behind .* of "smooth" would read.*--limit-bytes'):
+        impact(world, "one", PLACES[0], spark=HERE, limits=few)
+    with pytest.raises(
+        TooDear, match=r'to look behind .* of "(calm|mixed)" would read.*--limit-bytes'
+    ):
+        impact(world, "smooth", PLACES[0], spark=HERE, limits=few)
+
+
+def test_what_takes_longer_than_it_may_is_refused(worlds: dict[str, Workspace]) -> None:
+    with pytest.raises(TooDear, match="--limit-seconds"):
+        impact(worlds["diamond false"], "one", PLACES[0], spark=HERE, limits=Limits(seconds=0))
+
+
+def test_each_hop_may_take_what_is_left_of_the_time(worlds: dict[str, Workspace]) -> None:
+    given: list[float] = []
+
+    def inverting(*asked: Any) -> Any:
+        given.append(asked[-1].seconds)
+        return invert(*asked)
+
+    with patch("inverses.impact.invert", inverting):
+        impact(worlds["rows false"], "staff", "k = 11", spark=HERE, limits=Limits(seconds=99))
+    assert given[0] < 99 and given == sorted(given, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "text, dataset, where, changed",
+    [
+        (DIAMOND, "one", PLACES[0], "one"),
+        (DIAMOND, "one", PLACES[0], "two"),
+        (DIAMOND, "smooth", PLACES[0], "one"),
+        (DIAMOND, "mixed", PLACES[0], "two"),
+        (ROWS, "staff", "k = 11", "staff.parquet"),
+        (ROWS, "groups", "k < 40", "staff.parquet"),
+    ],
+)
+def test_nothing_is_made_again_of_a_source_that_has_changed(
+    text: str, dataset: str, where: str, changed: str, sources: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "sources"
+    shutil.copytree(sources, home)
+    workspace = ran(text, home, "false", tmp_path / "w")
+    impact(workspace, dataset, where, spark=HERE)
+    overwritten(home / changed)
+    with pytest.raises(SourceChanged, match="run again"):
+        impact(workspace, dataset, where, spark=HERE)
+
+
+def overwritten(path: Path) -> None:
+    """Put other values into a source."""
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path)
+        x = pa.array(rows["x"].to_numpy() + 1)
+        pq.write_table(rows.set_column(1, "x", x), path, row_group_size=200)
+    else:
+        zarr.open_group(path, mode="r+")["slp"][:] = 0.0
 
 
 def test_where_nothing_narrows_all_is_made_again(worlds: dict[str, Workspace]) -> None:

@@ -12,15 +12,17 @@ from pyspark.sql import SparkSession
 from inverses import words
 from inverses.answer import Answer
 from inverses.guarantees import NOTHING, names, sign
-from inverses.inferring import _probed_once, inferable, inferring
+from inverses.inferring import Likeness, _probed_once, inferable, inferring
 from inverses.registry import Registry
 from inverses.trace import trace
 from pipelines.boxes.box import Box
+from pipelines.datasets import Array
 from pipelines.here import Here
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests.files import grid
+from tests.inverses.bare import Apart, Cooled
 
 HERE = cast(SparkSession, Here(2))
 REGISTRY = Registry.of(["tests.inverses.bare"])
@@ -128,3 +130,14 @@ def test_a_box_with_inverses_is_never_probed_and_another_only_once(workspace: Wo
             inferring(REGISTRY, workspace, workspace.dataset("smooth"))
     _probed_once.cache_clear()
     assert [box.name for box in boxes] == ["drifted"]
+
+
+@pytest.mark.parametrize("box, dim, reach", [(Apart(), "lat", (-1, 0)), (Cooled(), "lon", (0, 1))])
+def test_ports_of_equally_long_names_are_told_apart(
+    workspace: Workspace, box: Box, dim: str, reach: tuple[int, int]
+) -> None:
+    world = workspace.dataset("world")
+    assert isinstance(world, Array)
+    alike = tuple(Likeness.of(port, world) for port in ("warm", "cold"))
+    seen = {each.port: each.reach[dim] for each in _probed_once(box, alike)}
+    assert seen == {"warm": (0, 0), "cold": reach}

@@ -75,6 +75,26 @@ def test_only_the_rows_asked_for_are_made_from_only_the_chunks_they_need(
     assert len({step for _, step in read}) <= steps
 
 
+@pytest.mark.parametrize(
+    "name, where",
+    [
+        ("minima", "lat_index > 5"),
+        ("minima", "lon_index <= 3 and time > '2000-01-20'"),
+        ("minima", "lat_index >= 9223372036854775807"),
+        ("tracks", "time_index > 100 and lat_index < 60"),
+        ("tracks", "track > 300000000000 and time_index > 50 and lat > 20 and lon < 90"),
+        ("tracks", "track < 300000000000 and time_index < 50 and lat > 20 and lon < 90"),
+        ("tracks", "track > 900000000000 and time_index < 5 and lat > 20 and lon < 90"),
+    ],
+)
+def test_a_bound_of_whole_numbers_that_is_open_holds_all_the_rest(
+    demo: Workspace, tmp_path: Path, name: str, where: str
+) -> None:
+    workspace = Workspace.create(tmp_path / "w")
+    run_only(over(demo), workspace, HERE, f"{name}: {where}")
+    assert rows(workspace, name) == rows(demo, name, where)
+
+
 def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path / "w")
     run_only(over(demo), workspace, HERE, "tracks: time < '2000-01-10'")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.arrays import inside
+from pipelines.contents import held_array
+from pipelines.ends import least_and_greatest
 from pipelines.filters import Filter, Span, lattice, span, where, wrapped
 from pipelines.tables import rows_in
 
@@ -79,6 +85,51 @@ def test_a_span_on_a_circle_is_cut_at_the_seam(low: int, width: int, period: int
         assert held_ >= {v % period for v in range(low, low + width + 1)}
     if width < period and low + width >= 0 and low < period:
         assert held_ == {v % period for v in range(low, low + width + 1)}
+
+
+HOUR = np.timedelta64(1, "h")
+WIDE = [("int64", 7), ("int64", np.array([7])), ("datetime64[us]", HOUR), ("float64", 7.0)]
+
+
+@pytest.mark.parametrize("kind, by", WIDE)
+def test_open_ends_stay_open_however_they_are_moved(kind: str, by: Any) -> None:
+    least, greatest = (np.array(end, kind)[()] for end in least_and_greatest(np.dtype(kind)))
+    for each in (span(least, greatest), span(least + by, greatest - by)):
+        assert each.grown(by).grown(by).open.all()
+    for each in (span(least, greatest).moved(by), span(least, greatest).moved(-by)):
+        assert each.open.all()
+
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(WHOLE, WHOLE, WHOLE)
+def test_no_end_goes_round(low: int, high: int, by: int) -> None:
+    least, greatest = -(2**63), 2**63 - 1
+    moved = span(np.array([low]), np.array([high])).moved(by)
+    for end, found in ((low, int(moved.low[0])), (high, int(moved.high[0]))):
+        truth = max(least, min(end + max(by, least + 1), greatest))
+        assert found == (end if end in (least, greatest) else truth)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "uint8", "uint16", "uint32", "uint64"])
+def test_narrow_and_unsigned_ends_reach_as_far_as_wide_ones(kind: str) -> None:
+    top = np.iinfo(kind).max
+    near = span(np.array([1], kind), np.array([min(top, 2**63 - 1) - 1], kind)).grown(3)
+    assert (near.low[0], near.high[0]) == (-2, min(top + 2, 2**63 - 1))
+    assert not span(*np.array([[0, top]], kind).T).grown(3).moved(-2).moved(2).empty.any()
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "int32", "float64"])
+def test_open_ends_on_a_circle_or_an_array_hold_all_of_it(kind: str) -> None:
+    least, greatest = least_and_greatest(np.dtype(kind))
+    every = where(x=span(np.array([least], kind), np.array([greatest], kind)))
+    some = where(x=span(np.array([3], kind), np.array([greatest], kind)))
+    line = held_array("line", (), {"x": np.arange(10)}, {})
+    assert inside(line, some).text() == "x 3..9"
+    for each in (every, where(x=every.spans["x"].grown(2)), some):
+        cut = wrapped(each, "x", 10)
+        assert inside(line, cut).text() == "x 0..9"
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
