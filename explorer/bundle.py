@@ -79,7 +79,7 @@ def _parts(answer: Answer) -> Iterator[Part]:
     """The files of a bundle, always in this order."""
     wished, unmet = names(answer.plan.wish), names(answer.plan.unmet)
     own = {name: each.plan for name, each in answer.own.items()}
-    wishes = {"own": {name: names(each.wish) for name, each in own.items()}} if own else {}
+    wishes = {"own": answer.wishes} if own else {}
     promised = {"want": wished, **wishes, "unmet": unmet, "guarantee": guarantees(answer)}
     yield Part("README.txt", "the answer in words", "text/plain", _readme(answer).encode())
     yield _part("answer", "the answer, as whence trace --json", answer.to_json())

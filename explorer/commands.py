@@ -23,15 +23,15 @@ from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import Limits
 from inverses.guarantees import names
-from inverses.inferring import inferable, inferring
-from inverses.outline import Price, prices
+from inverses.inferring import inferable
+from inverses.outline import Price
 from inverses.partial import Only, run_only
 from inverses.plans import Plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import check_sources
-from inverses.wishes import Plans, carry_out_each, plans
+from inverses.trace import carry_out_each, check_sources
+from inverses.wishes import Plans, checked_plans
 from pipelines.boxes.box import default_of, made_besides
 from pipelines.errors import Failed
 from pipelines.pipeline import Pipeline
@@ -166,14 +166,12 @@ def _checked_plans(
 ) -> tuple[Plans, list[list[Price]]]:
     """The plans for a question and their prices, refused before Spark has to start."""
     selection = select(workspace, asked.dataset, asked.where, asked.attribute)
-    if asked.infer:
-        registry = inferring(registry, workspace, selection.dataset)
     own = dict(asked.want)
     want = own.pop("", "exact")
-    found = plans(workspace, selection, want, own, registry)
-    priced = [prices(each) for each in found.every]
+    found, priced = checked_plans(
+        workspace, selection, want, own, registry, limits, infer=asked.infer
+    )
     for each, price in zip(found.every, priced, strict=True):
-        limits.check(each, price)
         check_sources(each, price)
     return found, priced
 
@@ -197,7 +195,7 @@ def _hints(asked: argparse.Namespace, found: Plans, registry: Registry) -> list[
 def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
     """A plan step by step; one for a wish of their own says for which datasets it is."""
     if found.unmet:
-        print(words.unmet(found))
+        print(words.unmet(found, own))
     which = f", back to {', '.join(own)} ({words.wished(found)})" if own else ""
     print(f"{words.selected(found)}{which}:")
     print_grid(_plan_rows(priced))

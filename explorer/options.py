@@ -41,12 +41,27 @@ def wishes_option(parser: Any) -> None:
     """What is wished for, of all that is found and of some datasets."""
     parser.add_argument(
         "--want",
-        action="append",
+        action=_Wishes,
         type=_wish,
-        default=[],
+        default={},
         metavar="[DATASET=]WISH",
-        help=f"{', '.join(WISHES)}: for that dataset, or for all others; may be repeated",
+        help=f"{', '.join(WISHES)}: for that dataset, or for all others; once for each",
     )
+
+
+class _Wishes(argparse.Action):
+    """Wishes by the dataset that they are for, of which none may have two."""
+
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        name, word = values
+        known = getattr(namespace, self.dest)
+        if name in known:
+            which = f'"{name}"' if name else "all that is not named"
+            told = f"two wishes for {which}, {known[name]} and {word}; say one"
+            raise argparse.ArgumentError(self, told)
+        setattr(namespace, self.dest, {**known, name: word})
 
 
 def _wish(text: str) -> tuple[str, str]:

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from inverses.guarantees import EXACT, Guarantee, names
+from inverses.guarantees import Guarantee, names
 from inverses.outline import Price
 from inverses.plans import Level, Plan
-from inverses.registry import INFERRED
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear
@@ -168,7 +167,10 @@ class Answer:
     @property
     def parts(self) -> list[Answer]:
         """This answer, and those to wishes of their own, each once."""
-        return list({id(each): each for each in (self, *self.own.values())}.values())
+        found: dict[int, Answer] = {}
+        for each in (self, *self.own.values()):
+            found.setdefault(id(each.plan), each)
+        return list(found.values())
 
     @property
     def lineage(self) -> dict[str, Found]:
@@ -180,13 +182,14 @@ class Answer:
 
     def guarantee(self, dataset: str) -> Guarantee:
         """What holds of the rows or cells found in a dataset."""
-        if dataset in self.own:
-            return self.own[dataset].guarantee(dataset)
-        held = EXACT | self.plan.wish
-        for hop in self.plan.hops:
-            if hop.source.name == dataset:
-                held &= hop.guarantee
-        return held
+        plan = self.own[dataset].plan if dataset in self.own else self.plan
+        return plan.guarantee_of(dataset)
+
+    @property
+    def wishes(self) -> dict[str, dict[str, list[str]]]:
+        """For each dataset with a wish of its own, that wish and what of it is not promised."""
+        own = {name: each.plan for name, each in self.own.items()}
+        return {n: {"want": names(p.wish), "unmet": names(p.unmet_of(n))} for n, p in own.items()}
 
     def cells(self, dataset: str) -> pa.Table:
         """The rows or cells found in a dataset."""
@@ -224,13 +227,12 @@ class Answer:
 
     def _found_json(self, name: str, found: Found) -> dict[str, Any]:
         sample = found.table().slice(0, SAMPLE).to_pylist()
-        own = {"want": names(self.own[name].plan.wish)} if name in self.own else {}
         return {
             "kind": found.dataset.kind,
             "rows": found.tuples,
             "cells": found.cells,
             "filter": found.text(),
-            **own,
+            **self.wishes.get(name, {}),
             "guarantee": names(self.guarantee(name)),
             "chunks_read": found.chunks_read,
             "bytes_read": found.bytes_read,
@@ -266,17 +268,16 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
             "verify": [v.name for i in level.inversions for v in i.verify],
             "guarantee": names(level.guarantee),
             "evidence": _evidence(level),
-            **({"inferred": seen} if (seen := _inferred(level)) else {}),
+            **({"inferred": _seen(level)} if level.inferred else {}),
         }
         for hop in plan.hops
         for level in hop.levels
     ]
 
 
-def _inferred(level: Level) -> dict[str, str]:
+def _seen(level: Level) -> dict[str, str]:
     """What was seen of a box that has no inverses, by the name of what stands for them."""
-    used = [w for i in level.inversions for w in i.weak if w.name == INFERRED]
-    return {w.name: w.function.__doc__ or "" for w in used}
+    return {w.name: w.function.__doc__ or "" for w in level.inferred}
 
 
 def _evidence(level: Level) -> dict[str, Any]:

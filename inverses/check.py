@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.influence import Influences, plain
+from inverses.making import made_by
 from inverses.plans import Hop
 from inverses.registry import Registration, Registry
 from inverses.samples import Sample, samples
-from inverses.trials import Items, data_of, found_by, inversions, made_by
+from inverses.trials import Items, data_of, found_by, inversions
 from pipelines.boxes.box import STATED, Box
 from pipelines.contents import held_table
 from pipelines.datasets import Array, Attribute, Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inverses.making import made_by
 from inverses.samples import Sample
-from inverses.trials import Item, Items, made_by
+from inverses.trials import Item, Items
 from pipelines.boxes.box import CHANGE, REMOVAL, STATED, Box
 from pipelines.contents import HeldCells, held_table
 from pipelines.datasets import Array, Attribute, Table
@@ -41,20 +42,23 @@ class Influences:
         step = max(1, len(looked_at) // AT_MOST)
         some = looked_at[::step]
         odd = [i for i in some if self.matters(i, attribute, datum, elsewhere=pure) != pure]
-        if not odd or (pure and self._matter_together(odd, attribute, datum)):
+        if pure and odd:
+            odd = self._idle(odd, looked_at, attribute, datum)
+        if not odd:
             return None
         what = "cannot change it" if pure else "can change it and is not in the answer"
         return f"{odd[0]} of {self.port} {what}: datum {datum}, {attribute.name}"
 
-    def _matter_together(self, items: Iterable[Item], attribute: Attribute, datum: int) -> bool:
-        """Whether rows of which none alone can change a datum do so when they rise together."""
-        source, box = self.sample.inputs[self.port], self.sample.box
+    def _idle(
+        self, odd: list[Item], found: list[Item], attribute: Attribute, datum: int
+    ) -> list[Item]:
+        """Those of some items that cannot matter, not even together with others that are found."""
+        source = self.sample.inputs[self.port]
         if isinstance(source, Array):
-            return False
-        told = _told(box, self.made, attribute, datum)
-        others = _slightly_otherwise(source, {number for (number,) in items})
-        made = (made_by(box, {**self.sample.inputs, self.port: each}) for each in others)
-        return any(not told.holds_in(after) for after in made)
+            return odd
+        alone = {n for (n,) in found if not self.matters((n,), attribute, datum, elsewhere=True)}
+        ties = _Ties(self, source, _told(self.sample.box, self.made, attribute, datum))
+        return [item for item in odd if not ties.turn_on(item[0], alone)]
 
     def _missing(self, attribute: Attribute, datum: int) -> bool:
         if isinstance(self.made, Array):
@@ -102,6 +106,40 @@ class Influences:
             for zero in (False, True)
         ]  # fmt: skip
         return [(inputs, made_by(self.sample.box, inputs)) for inputs in worlds]
+
+
+class _Ties:
+    """Whether rows of which none alone can change a datum do so when they rise together."""
+
+    def __init__(self, influences: Influences, source: Table, told: _Told) -> None:
+        self.sample, self.port, self.source = influences.sample, influences.port, source
+        self.told = told
+        self.known: dict[frozenset[int], bool] = {}
+
+    def turn_on(self, row: int, among: Set[int]) -> bool:
+        """Whether a row is in a set that matters together, and would not matter without it.
+
+        Which rows are left out first decides which set is found, so two orders are tried.
+        """
+        others = sorted(among - {row})
+        smallest = (self._smallest(row, among, order) for order in (others, others[::-1]))
+        return self._matter(among) and any(not self._matter(s - {row}) for s in smallest)
+
+    def _smallest(self, row: int, among: Set[int], order: Iterable[int]) -> Set[int]:
+        """What is left if others than a row are left out while the rest still matters."""
+        left = among
+        for other in order:
+            left = left - {other} if self._matter(left - {other}) else left
+        return left
+
+    def _matter(self, rows: Set[int]) -> bool:
+        key = frozenset(rows)
+        if key not in self.known:
+            box, inputs = self.sample.box, self.sample.inputs
+            others = _slightly_otherwise(self.source, key)
+            made = (made_by(box, {**inputs, self.port: each}) for each in others)
+            self.known[key] = any(not self.told.holds_in(after) for after in made)
+        return self.known[key]
 
 
 def _resown(source: Table | Array, sown: np.random.Generator, times: float) -> Table | Array:
@@ -183,7 +221,7 @@ def _otherwise(source: Table | Array, item: Item, influence: str) -> Iterator[Ta
             yield _with_rows(source, [*rows[:number], other, *rows[number + 1 :]])
 
 
-def _slightly_otherwise(source: Table, numbers: set[int]) -> Iterator[Table]:
+def _slightly_otherwise(source: Table, numbers: Set[int]) -> Iterator[Table]:
     """A source in which one column of some rows is a little higher, or lower."""
     rows = matching(source, None).to_pylist()
     floats = [n for n, v in rows[0].items() if isinstance(v, float)]

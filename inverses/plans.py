@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from inverses.guarantees import EXACT, Guarantee
 from inverses.recipes import Recipes
-from inverses.registry import AGGREGATE, SCALAR, USED, Inputs, Verification, WeakInverse
+from inverses.registry import (
+    AGGREGATE,
+    INFERRED,
+    SCALAR,
+    USED,
+    Inputs,
+    Verification,
+    WeakInverse,
+)
 from inverses.selection import Selection
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Key, Table, Type
@@ -51,6 +59,11 @@ class Level:
         if AGGREGATE not in natures:
             return "intersect"
         return "unite" if natures.count(SCALAR) < 2 else "intersect scalars, unite"
+
+    @property
+    def inferred(self) -> list[WeakInverse]:
+        """What stands for inverses that nobody wrote."""
+        return [w for i in self.inversions for w in i.weak if w.name == INFERRED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +120,15 @@ class Plan:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised of every dataset reached."""
+        return self._held(self.hops)
+
+    def guarantee_of(self, dataset: str) -> Guarantee:
+        """What is promised of one dataset."""
+        return self._held(hop for hop in self.hops if hop.source.name == dataset)
+
+    def _held(self, hops: Iterable[Hop]) -> Guarantee:
         held = EXACT | self.wish
-        for hop in self.hops:
+        for hop in hops:
             held &= hop.guarantee
         return held
 
@@ -116,6 +136,10 @@ class Plan:
     def unmet(self) -> Guarantee:
         """What was wished for and cannot be promised."""
         return self.wish - self.guarantee
+
+    def unmet_of(self, dataset: str) -> Guarantee:
+        """What was wished for and cannot be promised of one dataset."""
+        return self.wish - self.guarantee_of(dataset)
 
     @property
     def attributes(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import inf
@@ -23,14 +23,12 @@ from inverses.candidates import (
     settled_batches,
     straddles,
 )
-from inverses.guarantees import wish
-from inverses.inferring import inferring
-from inverses.outline import Part, Price, combined, parts_of, prices
-from inverses.planner import plan
+from inverses.outline import Part, Price, combined, parts_of
 from inverses.plans import Hop, Plan
 from inverses.registry import Inputs, Registry
 from inverses.replay import Again
 from inverses.selection import Selection, select
+from inverses.wishes import Plans, checked_plans
 from pipelines.arrays import Chunk, inside, touched
 from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.errors import Failed
@@ -60,18 +58,65 @@ def trace(
 
     What is inferred of boxes that have no inverses has none; it is used if asked to `infer`.
     """
+    return trace_each(
+        workspace,
+        dataset,
+        where,
+        {},
+        attributes,
+        want,
+        spark=spark,
+        registry=registry,
+        limits=limits,
+        progress=progress,
+        infer=infer,
+    )
+
+
+def trace_each(
+    workspace: Workspace,
+    dataset: str,
+    where: str | None,
+    own: Mapping[str, str],
+    attributes: Iterable[str] = (),
+    want: str = "exact",
+    *,
+    spark: SparkSession | None = None,
+    registry: Registry | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    infer: bool = False,
+) -> Answer:
+    """Where some rows or cells came from, by the wish that each dataset behind them has."""
     began = time.monotonic()
     selection = select(workspace, dataset, where, attributes)
-    known = registry or Registry.of()
-    known = inferring(known, workspace, selection.dataset) if infer else known
-    planned = plan(workspace, selection, wish(want), known)
-    within = limits or Limits()
-    within.check(planned, prices(planned))
+    known, within = registry or Registry.of(), limits or Limits()
+    planned, _ = checked_plans(workspace, selection, want, own, known, within, infer)
     planning = time.monotonic() - began
-    answer = carry_out(planned, spark or session(), within, progress)
+    answer = carry_out_each(planned, spark or session(), within, progress)
     answer.seconds["plan"] = planning
     answer.seconds["total"] += planning
     return answer
+
+
+def carry_out_each(
+    planned: Plans,
+    spark: SparkSession,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Do what each plan says in the time that all have; answers to own wishes are in the one."""
+    left, answers = limits or Limits(), {}
+    for each in planned.every:
+        done = answers[id(each)] = carry_out(each, spark, left, progress)
+        left = replace(left, seconds=max(0.0, left.seconds - done.seconds["total"]))
+    answer = answers[id(planned.plan)]
+    if not planned.own:
+        return answer
+    times = {word: sum(a.seconds[word] for a in answers.values()) for word in answer.seconds}
+    jobs = sum(int(a.spark["jobs"]) for a in answers.values())
+    own = {name: answers[id(each)] for name, each in planned.own.items()}
+    return replace(answer, own=own, seconds=times, spark={**answer.spark, "jobs": jobs})
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
-from inverses.making import made_by as made_by
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse

@@ -10,7 +10,7 @@ from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
-from inverses.registry import INFERRED, Registration
+from inverses.registry import Registration
 from pipelines.datasets import Array
 
 
@@ -103,16 +103,9 @@ def selected(plan: Plan) -> str:
 
 def inferred(plan: Plan) -> list[str]:
     """What a plan goes by where boxes have no inverses, and how often that was seen."""
-    used = [
-        (hop.box.name, weak)
-        for hop in plan.hops
-        for level in hop.levels
-        for inversion in level.inversions
-        for weak in inversion.weak
-    ]
-    return list(
-        dict.fromkeys(f"{b}: {w.name}: {first_line(w)}" for b, w in used if w.name == INFERRED)
-    )
+    levels = [(hop.box.name, level) for hop in plan.hops for level in hop.levels]
+    said = (f"{b}: {w.name}: {first_line(w)}" for b, level in levels for w in level.inferred)
+    return list(dict.fromkeys(said))
 
 
 def to_infer(boxes: Iterable[str]) -> list[str]:
@@ -127,12 +120,17 @@ def wished(plan: Plan) -> str:
     return f"wished {' and '.join(names(plan.wish))}"
 
 
-def unmet(plan: Plan) -> str:
-    """What the plan cannot promise, and why; nothing if it meets the wish."""
+def unmet(plan: Plan, own: Iterable[str] = ()) -> str:
+    """What the plan cannot promise, and why; nothing if it meets the wish.
+
+    If it is for datasets that have a wish of their `own`, those it fails are named.
+    """
     if not plan.unmet:
         return ""
     first = next(h for h in plan.hops if plan.unmet - h.guarantee)
-    return f"not {' and '.join(names(plan.unmet))}: {_culprits(first, plan.unmet, plan.wish)}"
+    failed = ", ".join(name for name in own if plan.unmet_of(name))
+    what = " and ".join(names(plan.unmet)) + (f" for {failed}" if failed else "")
+    return f"not {what}: {_culprits(first, plan.unmet, plan.wish)}"
 
 
 def _culprits(hop: Hop, missing: Guarantee, wish: Guarantee) -> str:
@@ -152,7 +150,8 @@ def _culprits(hop: Hop, missing: Guarantee, wish: Guarantee) -> str:
 def told(answer: Answer) -> list[str]:
     """An answer, line by line; what it could not meet comes first."""
     plans = [each.plan for each in answer.parts]
-    lines = [*(unmet(each) for each in plans if each.unmet)]
+    own_plans = {name: each.plan for name, each in answer.own.items()}
+    lines = [unmet(p, [n for n, own in own_plans.items() if own is p]) for p in plans if p.unmet]
     lines.append(f"{selected(answer.plan)} came from:")
     for name, found in answer.lineage.items():
         own = f" ({wished(answer.own[name].plan)})" if name in answer.own else ""

@@ -79,8 +79,9 @@ def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
     assert [line[81:114].strip() for line in printed] == functions
 
 
-def test_the_python_example_holds(folder: Path) -> None:
-    (folder / "example.py").write_text(block("python"))
+@pytest.mark.parametrize("title", ["", "wishes.py"])
+def test_the_python_examples_hold(title: str, folder: Path) -> None:
+    (folder / "example.py").write_text(block("python", title))
     done = shell("python example.py", folder)
     assert done.returncode == 0, done.stderr
 

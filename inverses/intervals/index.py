@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, bindparam, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from inverses.intervals.blocks import unpacked
 from inverses.intervals.encode import Labels, encode
@@ -100,14 +101,18 @@ class Index:
         with self._writing(connection) as store:
             store.wait()
             _append(store, store.taken())
-            sprawls = store.sprawls()
-        if connection is None and sprawls:
-            self._pack()
+            sprawls = connection is None and store.sprawls()
+            if sprawls:
+                store.pack()  # Noted before it is tried: in vain or not, it is not tried each time.
+        if sprawls:
+            with suppress(SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
+                self._pack()
 
     def _pack(self) -> None:
         """Encode everything anew while others write, unless they encode something meanwhile.
 
-        It is done each time that rows have doubled, so an append costs a small part of it.
+        It is tried each time that rows have doubled, so an append costs a small part of it. No
+        question needs it, so none fails if the database does not let it be done.
         """
         with self.engine.connect() as connection:
             store = Store(connection)

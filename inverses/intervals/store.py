@@ -55,7 +55,7 @@ class Store:
         return self.connection.scalar(select(state.c.turn)) or 0
 
     def pack(self) -> None:
-        """Note that labels take as few rows as they can."""
+        """Note how many rows labels take now that they are packed, or are about to be."""
         self.connection.execute(state.update().values(packed=ROWS))
 
     def sprawls(self) -> bool:

@@ -142,7 +142,7 @@ def test_a_target_that_cannot_be_is_refused_before_anything_is_traced(
     (tmp_path / "file.zarr").touch()
     with pytest.raises(Refused, match=said):
         check_target(tmp_path / name)
-    monkeypatch.setattr("inverses.wishes.carry_out", lambda *_, **__: pytest.fail("traced"))
+    monkeypatch.setattr("explorer.commands.carry_out_each", lambda *_, **__: pytest.fail("traced"))
     where = ["-w", str(era5.workspace.path), "--where", at(AT_THE_SEAM)]
     assert main(["trace", "minima", *where, "--export", str(tmp_path / name)]) == 2
     assert said in capsys.readouterr().err

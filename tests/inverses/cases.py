@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from inverses.guarantees import FAITHFUL
+from inverses.making import made_by
 from inverses.registry import Registry
-from inverses.trials import Items, data_of, found_by, inversions, made_by
+from inverses.trials import Items, data_of, found_by, inversions
 from pipelines.boxes.box import REMOVAL, STATED, Box
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Array, Attribute, Quantity, Table, Text, Time

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from inverses.trials import made_by
+from inverses.making import made_by
 from pipelines.boxes.box import Box
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.boxes.mapping import MapRows

@@ -12,9 +12,9 @@ from explorer.cli import main
 from inverses.check import check
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
+from inverses.making import made_by
 from inverses.registry import Registry
 from inverses.samples import Sample
-from inverses.trials import made_by
 from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_table
@@ -65,16 +65,34 @@ def test_an_inverse_that_promises_too_much_is_shown() -> None:
     assert "pure" in {f.law for f in broken}
 
 
+def contradicting_all(values: list[float], n: int) -> str | None:
+    """What is said if every row is held to be behind the first of the n highest."""
+    rows = pa.table({"x": values, "y": [float(k) for k in range(len(values))]})
+    attributes = tuple(Attribute(c, Quantity, (c,)) for c in "xy")
+    inputs = {"rows": held_table("rows", attributes, rows)}
+    influences = Influences(Sample(TopN("x", n), inputs), "rows", made_by(TopN("x", n), inputs))
+    return influences.contradicting(True, attributes[0], 0, {(k,) for k in range(len(values))})
+
+
 @pytest.mark.parametrize("n, holds", [(1, True), (2, True), (3, False)])
 def test_what_ties_is_behind_a_row_only_if_together_it_could_put_it_out(
     n: int, holds: bool
 ) -> None:
-    rows = pa.table({"x": [1.0, 1.0, 1.0], "y": [1.0, 2.0, 3.0]})
-    attributes = tuple(Attribute(c, Quantity, (c,)) for c in "xy")
-    inputs = {"rows": held_table("rows", attributes, rows)}
-    influences = Influences(Sample(TopN("x", n), inputs), "rows", made_by(TopN("x", n), inputs))
-    said = influences.contradicting(True, attributes[0], 0, {(0,), (1,), (2,)})
+    said = contradicting_all([1.0, 1.0, 1.0], n)
     assert (said is None) == holds, said
+
+
+@pytest.mark.parametrize("row", [0, 2, 3])
+def test_a_row_that_cannot_matter_does_not_hide_behind_rows_that_tie(row: int) -> None:
+    values = [5.0] * 3
+    values.insert(row, 3.0)
+    said = contradicting_all(values, 2)
+    assert said == f"({row},) of rows cannot change it: datum 0, x"
+
+
+@pytest.mark.parametrize("n, many", [(1, 4), (2, 4), (3, 5), (2, 30)])
+def test_each_of_many_rows_that_tie_may_be_one_of_those_it_takes(n: int, many: int) -> None:
+    assert contradicting_all([5.0] * many, n) is None
 
 
 def test_the_command_prints_evidence_and_tells_by_its_exit_code(

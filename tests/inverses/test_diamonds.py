@@ -19,8 +19,7 @@ from inverses.planner import plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import select
-from inverses.trace import trace
-from inverses.wishes import trace_each
+from inverses.trace import trace, trace_each
 from pipelines import arrays
 from pipelines.datasets import Array, Table
 from pipelines.errors import Refused

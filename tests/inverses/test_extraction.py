@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.boxes.extraction import own_cell
+from inverses.making import made_by
 from inverses.registry import Registry
-from inverses.trials import data_of, made_by
+from inverses.trials import data_of
 from pipelines.arrays import coordinate, inside
 from pipelines.boxes.extraction import ExtractAbove, ExtractExtrema
 from pipelines.contents import held_array

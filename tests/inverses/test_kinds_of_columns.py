@@ -14,12 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from inverses.guarantees import EXACT
+from inverses.making import made_by
 from inverses.planner import plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import Selection
 from inverses.trace import carry_out
-from inverses.trials import data_of, made_by
+from inverses.trials import data_of
 from pipelines.boxes.box import RowBox
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.boxes.mapping import MapRows

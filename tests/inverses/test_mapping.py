@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.boxes.mapping import unmapped
+from inverses.making import made_by
 from inverses.recipes import recipes
 from inverses.registry import Registry
-from inverses.trials import made_by
 from pipelines.boxes.box import Box
 from pipelines.boxes.mapping import MapRows
 from pipelines.boxes.relational import FilterRows

@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.guarantees import COMPLETE, PURE, wish
+from inverses.making import made_by
 from inverses.planner import plan
 from inverses.proof import prove
 from inverses.registry import Registry
 from inverses.selection import Selection
 from inverses.trace import carry_out
-from inverses.trials import Items, data_of, made_by
+from inverses.trials import Items, data_of
 from pipelines.boxes.box import REMOVAL, Box
 from pipelines.boxes.extraction import ExtractAbove
 from pipelines.boxes.groups import Aggregate

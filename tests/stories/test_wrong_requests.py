@@ -38,6 +38,14 @@ LOOKS = {
         ["trace", "tracks", "--want", "pure", "--want", "agmc=complete"],
         ['no dataset "agmc" behind "tracks"', 'did you mean "agcm"?', "datasets: agcm, minima"],
     ),
+    "two wishes": (
+        ["trace", "tracks", "--want", "pure", "--want", "complete"],
+        ["two wishes for all that is not named, pure and complete; say one"],
+    ),
+    "two wishes of a dataset": (
+        ["plan", "tracks", "--want", "agcm=pure", "--want", "agcm=exact"],
+        ['two wishes for "agcm", pure and exact'],
+    ),
     "wish of what is after": (["plan", "minima", "--want", "tracks=pure"], ['behind "minima"']),
     "wish of impact": (["impact", "agcm", "--want", "tracks=pure"], ["'exact', 'complete'"]),
     "command": (["traec", "tracks"], ["invalid choice: 'traec'", "'trace'"]),

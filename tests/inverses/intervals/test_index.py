@@ -310,6 +310,42 @@ def test_labels_are_not_packed_over_what_others_have_encoded_meanwhile(
     assert_answers(other, drawn({**graph, 1000: [0], 1001: [1000]}), [0, 1000, 1001, 399])
 
 
+def test_packing_that_is_in_vain_is_tried_again_only_after_as_much_growth(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph = history(Random(9), 60, 20)
+    other, encoded, tried = Index(catalog.engine), index_module._encoded, []
+
+    def overtaken(store: Store) -> Labels:
+        labels, new = encoded(store), 10_000 + len(tried)
+        tried.append(catalog.add({new: [0]}))
+        other.catch_up()
+        return labels
+
+    monkeypatch.setattr(index_module, "_encoded", overtaken)
+    rows = appended(catalog, graph, 20)
+    assert rows == sorted(rows), "nothing was packed"
+    assert 2 <= len(tried) <= 12
+
+
+def test_a_question_is_answered_though_the_database_does_not_let_labels_be_packed(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.intervals.store.FEW", 100)
+    graph, tried = history(Random(9), 20, 20), []
+
+    def refused(store: Store) -> Labels:
+        tried.append(store)
+        store.connection.exec_driver_sql("SELECT nothing FROM nowhere")
+        raise AssertionError
+
+    monkeypatch.setattr(index_module, "_encoded", refused)
+    appended(catalog, graph, 20)
+    assert 1 <= len(tried) <= 12
+    assert_answers(Index(catalog.engine), drawn(graph), [0, 137, 399])
+
+
 def test_edges_and_labels_are_there_together_or_not_at_all(catalog: Catalog) -> None:
     index = Index(catalog.engine)
     with pytest.raises(ZeroDivisionError), catalog.engine.begin() as connection:
