@@ -88,15 +88,10 @@ def trace_each(
     infer: bool = False,
 ) -> Answer:
     """Where some rows or cells came from, by the wish that each dataset behind them has."""
-    began = time.monotonic()
     selection = select(workspace, dataset, where, attributes)
     known, within = registry or Registry.of(), limits or Limits()
     planned, _ = checked_plans(workspace, selection, want, own, known, within, infer)
-    planning = time.monotonic() - began
-    answer = carry_out_each(planned, spark or session(), within, progress)
-    answer.seconds["plan"] = planning
-    answer.seconds["total"] += planning
-    return answer
+    return carry_out_each(planned, spark or session(), within, progress)
 
 
 def carry_out_each(
@@ -111,9 +106,8 @@ def carry_out_each(
         done = answers[id(each)] = carry_out(each, spark, left, progress)
         left = replace(left, seconds=max(0.0, left.seconds - done.seconds["total"]))
     answer = answers[id(planned.plan)]
-    if not planned.own:
-        return answer
     times = {word: sum(a.seconds[word] for a in answers.values()) for word in answer.seconds}
+    times |= {word: times[word] + planned.seconds for word in ("plan", "total")}
     jobs = sum(int(a.spark["jobs"]) for a in answers.values())
     own = {name: answers[id(each)] for name, each in planned.own.items()}
     return replace(answer, own=own, seconds=times, spark={**answer.spark, "jobs": jobs})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inverses.answer import Limits
 from inverses.guarantees import wish
@@ -21,11 +22,12 @@ from pipelines.workspace import Workspace
 class Plans:
     """The plan for all datasets behind a selection, but for those that have one of their own.
 
-    If all have, the first of those stands for all.
+    If all have, the first of those stands for all. They took so many `seconds` to make.
     """
 
     plan: Plan
     own: Mapping[str, Plan]
+    seconds: float = 0.0
 
     @property
     def every(self) -> list[Plan]:
@@ -45,6 +47,8 @@ def plans(
     Inverses that keep one guarantee may not keep another, so only what has the same wish is
     planned together, and what cannot be kept for one dataset is not lost for others.
     """
+    if not own:
+        return Plans(plan(workspace, selection, wish(want), registry), {})
     name = selection.dataset.name
     known = {each for each, _ in behind(workspace, selection.dataset)} - {name}
     for each in own:
@@ -56,9 +60,9 @@ def plans(
     }
     mine = {each: planned[word] for each, word in own.items()}
     others = known - own.keys()
-    if own and not others:
+    if not others:
         return Plans(next(iter(mine.values())), mine)
-    return Plans(plan(workspace, selection, wish(want), registry, others if own else None), mine)
+    return Plans(plan(workspace, selection, wish(want), registry, others), mine)
 
 
 def checked_plans(
@@ -71,8 +75,9 @@ def checked_plans(
     infer: bool = False,
 ) -> tuple[Plans, list[list[Price]]]:
     """The plans for a question and the prices of each; refused if together they cost too much."""
+    began = time.monotonic()
     known = inferring(registry, workspace, selection.dataset) if infer else registry
     found = plans(workspace, selection, want, own, known)
     priced = [prices(each) for each in found.every]
     limits.check(found.plan, [price for each in priced for price in each])
-    return found, priced
+    return replace(found, seconds=time.monotonic() - began), priced

@@ -198,6 +198,7 @@ def test_the_command_line_gives_the_same_cells(
     done = subprocess.run([*command, *export], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
+    assert 0 < answer["seconds"]["plan"] < answer["seconds"]["total"]
     cells = pq.read_table(tmp_path / "cells.parquet").to_pandas()
     found = set(zip(*(cells[n] for n in INDEX), strict=True))
     key = tuple(point[n] for n in INDEX)
