@@ -107,7 +107,7 @@ def carry_out_each(
         left = replace(left, seconds=max(0.0, left.seconds - done.seconds["total"]))
     answer = answers[id(planned.plan)]
     times = {word: sum(a.seconds[word] for a in answers.values()) for word in answer.seconds}
-    times |= {word: times[word] + planned.seconds for word in ("plan", "total")}
+    times |= {"plan": planned.seconds, "total": times["total"] + planned.seconds}
     jobs = sum(int(a.spark["jobs"]) for a in answers.values())
     own = {name: answers[id(each)] for name, each in planned.own.items()}
     return replace(answer, own=own, seconds=times, spark={**answer.spark, "jobs": jobs})
