@@ -24,7 +24,8 @@ from tests.inverses.wrong import REGISTRY
 from tests.laws import Items
 from tests.strategies import World
 
-A_THIRD = settings().max_examples // 3
+MANY = max(300, settings().max_examples)
+A_THIRD = MANY // 3
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +56,13 @@ LAWS = ("promised", "narrowing", "monotony")
 
 
 @given(data=st.data())
+@settings(max_examples=MANY)
 def test_every_inverse_of_extract_minima_holds_every_law(data: st.DataObject, home: Path) -> None:
     check(data.draw(strategies.minima_worlds(home)), REGISTRY)
 
 
 @given(data=st.data())
+@settings(max_examples=MANY)
 def test_every_inverse_of_identify_tracks_holds_every_law(data: st.DataObject, home: Path) -> None:
     check(data.draw(strategies.tracks_worlds(home)), REGISTRY)
 
