@@ -210,11 +210,18 @@ class Registry:
         """The same boxes and inverses, with what testing has shown of them."""
         return replace(
             self,
-            weak=tuple(replace(w, evidence=_evidence(w, known)) for w in self.weak),
+            weak=tuple(replace(w, evidence=self._evidence(w, known)) for w in self.weak),
             verifications=tuple(
-                replace(v, evidence=_evidence(v, known)) for v in self.verifications
+                replace(v, evidence=self._evidence(v, known)) for v in self.verifications
             ),
         )
+
+    def _evidence(self, stated: Registration, known: Known) -> Evidence | None:
+        """The weakest of what testing has shown of an inverse for the boxes it is stated of."""
+        boxes = [box for box in self.boxes.values() if issubclass(box, stated.box)]
+        keys = [(box.name, box.version, stated.name) for box in boxes]
+        found = [known[key] for key in keys if key in known]
+        return min(found, key=lambda each: (each.held, each.trials), default=None)
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -280,8 +287,3 @@ class Registry:
             if FAITHFUL in weak.promises
         ]
         return tuple({id(w.function): w for w in every}.values())
-
-
-def _evidence(stated: Registration, known: Known) -> Evidence | None:
-    box = getattr(stated.box, "name", "")
-    return known.get((box, stated.box.version, stated.name))

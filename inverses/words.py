@@ -186,9 +186,13 @@ def _because(hop: Hop, level: Level) -> str:
 
 
 def tested(used: Iterable[Registration]) -> str:
-    """What testing has shown of some inverses, of which none has been seen to fail."""
-    trials = [r.evidence.trials for r in used if r.evidence and r.evidence.held]
-    return f"(stated by the author, held in {min(trials):,} trials)" if trials else ""
+    """What testing has shown of some inverses: the weakest of it, if all of them were tested."""
+    found = [registration.evidence for registration in used]
+    shown = [each for each in found if each is not None]
+    broken = [each for each in shown if not each.held]
+    if not shown or (len(shown) < len(found) and not broken):
+        return ""
+    return f"({min(broken or shown, key=lambda each: each.trials).text()})"
 
 
 def first_line(registration: Registration) -> str:

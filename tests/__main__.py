@@ -17,14 +17,20 @@ CHECKS = (
 )
 
 
+def driver_starts() -> bool:
+    """Whether what drives the browser finds the libraries it needs."""
+    asked = [sys.executable, "-m", "playwright", "--version"]
+    return subprocess.run(asked, capture_output=True).returncode == 0
+
+
 def provide_browser() -> None:
     """See that there is a Chromium to test with: by the system's packages, else by Playwright."""
-    if any(map(shutil.which, CHROMIUMS)):
+    if any(map(shutil.which, CHROMIUMS)) and driver_starts():
         return
     if shutil.which("apt-get") and os.geteuid() == 0:
-        print("no Chromium here: installing the system's package", flush=True)
+        print("no Chromium that can be driven here: installing the system's packages", flush=True)
         subprocess.run(["apt-get", "update", "-qq"], check=False)
-        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium", "libatomic1"], check=False)
     else:
         print("no Chromium here: asking Playwright for its own", flush=True)
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)

@@ -10,11 +10,13 @@ import pytest
 
 from explorer.cli import main
 from inverses.check import check
+from inverses.evidence import Evidence, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
 from inverses.registry import Registry
 from inverses.samples import Sample
+from inverses.words import tested
 from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_table
@@ -106,3 +108,36 @@ def test_the_command_prints_evidence_and_tells_by_its_exit_code(
     assert {each["box"] for each in found} == {"threshold"}
     assert main(["check", "treshold"]) == 2
     assert 'did you mean "threshold"' in capsys.readouterr().err
+
+
+def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> None:
+    stated = (*REGISTRY.weak, *REGISTRY.verifications)
+    there = {
+        (name, box.version, each.name)
+        for name, box in REGISTRY.boxes.items()
+        for each in stated
+        if issubclass(box, each.box)
+    }
+    shipped = known()
+    assert shipped.keys() <= there
+    assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
+    assert all(each.held and each.trials >= 50 for each in shipped.values())
+
+
+def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:
+    first, second, third = REGISTRY.weak[:3]
+    much, little = Evidence(900, True, "2000-01-01"), Evidence(60, True, "2000-01-01")
+    broken = Evidence(700, False, "2000-01-01")
+    some = [replace(first, evidence=much), replace(second, evidence=little)]
+    assert tested(some) == "(stated by the author, held in 60 trials)"
+    assert tested([*some, replace(third, evidence=None)]) == ""
+    assert tested([*some, replace(third, evidence=broken)]).endswith("BROKEN within 700 trials)")
+
+
+def test_an_inverse_of_several_boxes_is_known_by_the_one_it_was_tested_least_for() -> None:
+    found = {("select", "1", "same_cell"): Evidence(900, True, "2000-01-01")}
+    (one,) = [w for w in REGISTRY.with_evidence(found).weak if w.name == "same_cell"]
+    assert one.evidence == Evidence(900, True, "2000-01-01")
+    found |= {("subset", "1", "same_cell"): Evidence(60, True, "2000-01-01")}
+    (one,) = [w for w in REGISTRY.with_evidence(found).weak if w.name == "same_cell"]
+    assert one.evidence == Evidence(60, True, "2000-01-01")
