@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from explorer.cli import main
+from inverses import words
 from inverses.check import check
 from inverses.evidence import Evidence, known
 from inverses.guarantees import EXACT
@@ -16,7 +17,6 @@ from inverses.influence import Influences
 from inverses.making import made_by
 from inverses.registry import Registry
 from inverses.samples import Sample
-from inverses.words import tested
 from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_table
@@ -129,9 +129,11 @@ def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:
     much, little = Evidence(900, True, "2000-01-01"), Evidence(60, True, "2000-01-01")
     broken = Evidence(700, False, "2000-01-01")
     some = [replace(first, evidence=much), replace(second, evidence=little)]
-    assert tested(some) == "(stated by the author, held in 60 trials)"
-    assert tested([*some, replace(third, evidence=None)]) == ""
-    assert tested([*some, replace(third, evidence=broken)]).endswith("BROKEN within 700 trials)")
+    assert words.tested(some) == "(stated by the author, held in 60 trials)"
+    assert words.tested([*some, replace(third, evidence=None)]) == ""
+    assert words.tested([*some, replace(third, evidence=broken)]).endswith(
+        "BROKEN within 700 trials)"
+    )
 
 
 def test_an_inverse_of_several_boxes_is_known_by_the_one_it_was_tested_least_for() -> None:
