@@ -15,13 +15,15 @@ from inverses.outline import Price
 from inverses.plans import Level, Plan
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
-from pipelines.errors import TooDear
+from pipelines.errors import Refused, TooDear
 from pipelines.filters import Filter, Span
 from pipelines.tables import column
 
 SAMPLE = 10
 JOB_SECONDS = 1.0
 BYTES_A_SECOND = 50e6
+Links = NDArray[np.int64] | None
+NO_LINKS: Links = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,27 @@ class Limits:
                 )
 
     def check_candidates(self, source: Table | Array, pieces: Sequence[tuple[Any, Filter]]) -> None:
-        """Refuse a hop that would look at more cells, datum by datum, than the limit."""
+        """Refuse a hop that would look at more rows or cells, datum by datum, than the limit."""
         if isinstance(source, Table):
-            return
-        sizes = [[s.high - s.low + 1 for s in f.spans.values()] for _, f in pieces]
-        count = sum(float(np.prod(np.array(each, float), axis=0).sum()) for each in sizes)
+            count = sum(_pairs(source.groups[n].rows, f, self.cells) for n, f in pieces)
+        else:
+            sizes = [[s.high - s.low + 1 for s in f.spans.values()] for _, f in pieces]
+            count = sum(float(np.prod(np.array(each, float), axis=0).sum()) for each in sizes)
         if count > self.cells:
+            what = "rows" if isinstance(source, Table) else "cells"
             raise TooDear(
-                f'this trace would look at up to {count:,.0f} cells of "{source.name}", over the '
+                f'this trace would look at up to {count:,.0f} {what} of "{source.name}", over the '
                 f"limit of {self.cells:,}; select fewer, or raise --limit-cells"
             )
+
+
+def _pairs(rows: int, filter_: Filter, few: int) -> float:
+    """About how many pairs of a datum and a row of a group are to be looked at.
+
+    Boxes that differ are taken to hold different rows; no more than a `few` pairs are not counted.
+    """
+    most = rows * len(filter_)
+    return most / len(filter_.loose()) if most > few else 0
 
 
 def estimated_seconds(prices: list[Price]) -> float:
@@ -69,12 +82,16 @@ def estimated_seconds(prices: list[Price]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a trace found in one dataset: each row or cell once, and what it is behind."""
+    """What a trace found in one dataset: each row or cell once, and what it is behind.
+
+    Its `links` are pairs of a datum's number and a row's here, for each dataset it was found
+    from; None where all data there were asked about as one.
+    """
 
     dataset: Table | Array
     rows: pa.Table
     at: Filter
-    links: Mapping[Key, NDArray[np.int64]]
+    links: Mapping[Key, Links]
     chunks_read: int
     bytes_read: int
     outline: Filter
@@ -201,6 +218,11 @@ class Answer:
         mine: dict[Key, NDArray[np.int64]] = {selected.key: np.array([row])}
         for key, found in self.found.items():
             for image, links in found.links.items():
+                if links is None:
+                    raise Refused(
+                        f'"{image[0]}" was asked about as one, since so much of it is behind the '
+                        "selection; trace the row by itself to see what is behind it"
+                    )
                 reached = links[np.isin(links[:, 0], mine.get(image, [])), 1]
                 mine[key] = np.union1d(mine.get(key, np.zeros(0, np.int64)), reached)
         own = {name: each.behind(row)[name] for name, each in self.own.items()}

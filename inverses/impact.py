@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Limits, plain_value
 from inverses.guarantees import EXACT, Guarantee, names, wish
+from inverses.inverting import invert
 from inverses.outline import VARIABLE
 from inverses.planner import behind, plan
 from inverses.plans import Plan
@@ -22,7 +23,7 @@ from inverses.registry import Registry
 from inverses.replay import Again, Read, available, read_behind, read_beside
 from inverses.selection import Selection, select
 from inverses.touching import candidates, derivable, weakly_behind
-from inverses.trace import check_selected, invert
+from inverses.trace import check_selected
 from pipelines.arrays import Chunk, coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import TooDear

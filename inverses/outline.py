@@ -16,6 +16,7 @@ from pipelines.datasets import ELEMENT, Array, Group, Key, Table
 from pipelines.filters import Filter, span
 
 VARIABLE = "variable"
+MANY = 10_000  # data past which nobody looks at what is behind each by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
 
 
 def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:
-    mine = _about(hop.image, each.attribute, at)
+    mine = about(hop.image, each.attribute, at)
     filters = [w(hop.box, mine, hop.source) for w in each.weak]
     found = reduce(lambda a, b: a | b if each.weak_unites else a & b, filters)
     found = found if above is None else found & above
@@ -81,7 +82,7 @@ def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | N
     return Part(found, checks, each.nature == SCALAR, _variables(hop, level, each))
 
 
-def _about(image: Table | Array, attribute: str, at: Filter) -> Filter:
+def about(image: Table | Array, attribute: str, at: Filter) -> Filter:
     """Of cells that each are of one variable, those of this one."""
     which = at.span(VARIABLE)
     if which is None or not isinstance(image, Array) or attribute not in image.variables:
@@ -126,7 +127,8 @@ def located(source: Table | Array, parts: Sequence[Part]) -> Filter:
 
 def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
     """Each hop and level with its filters, made from filters alone; nothing is read."""
-    at: dict[Key, Filter] = {plan.selection.dataset.key: plan.selection.at}
+    selected = plan.selection.dataset
+    at: dict[Key, Filter] = {selected.key: _few(selected, plan.selection.at)}
     for hop in plan.hops:
         image, source = hop.image.key, hop.source.key
         above: Filter | None = None
@@ -137,7 +139,12 @@ def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
         assert above is not None
         # What was found is now itself asked about, box by box, whoever it was found for.
         asked = _existing(hop.source, located(hop.source, parts))
-        at[source] = (at[source] | asked if source in at else asked).loose()
+        at[source] = _few(hop.source, (at[source] | asked if source in at else asked).loose())
+
+
+def _few(dataset: Table | Array, at: Filter) -> Filter:
+    """The same cells in fewer boxes, where they are very many."""
+    return at.merged() if isinstance(dataset, Array) and len(at) > MANY else at
 
 
 def outline(plan: Plan) -> dict[Key, Filter]:

@@ -93,7 +93,7 @@ def _hops(
         for port, source_key in image.made.inputs.items():
             arrow = Arrow(box, port, ancestry.nodes[source_key]["dataset"], goal, registry)
             levels = _levels(arrow, image, selection, asked.get(key), held[key])
-            hop = Hop(box, port, image, arrow.source, levels, inputs)
+            hop = Hop(box, port, image, arrow.source, levels, inputs, registry.sweep_of(box))
             yield hop
             held[source_key] = held.get(source_key, hop.guarantee) & hop.guarantee
             asked.setdefault(source_key, set()).update(_asks(hop))

@@ -17,6 +17,7 @@ from inverses.registry import (
     WeakInverse,
 )
 from inverses.selection import Selection
+from inverses.sweeps import Sweep
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Key, Table, Type
 
@@ -76,6 +77,7 @@ class Hop:
     source: Table | Array
     levels: tuple[Level, ...]
     inputs: Inputs = field(default_factory=dict)
+    sweep: Sweep | None = None
 
     @property
     def guarantee(self) -> Guarantee:

@@ -8,13 +8,14 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inverses.evidence import Evidence, Known, known
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
+from inverses.sweeps import Function, Sweep, stating
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Key, Made, Table, Type
 from pipelines.errors import Refused
@@ -28,7 +29,6 @@ Row = Mapping[str, Any]
 Seen = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
 Inputs = Mapping[str, Table | Array]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def weakly_inverts(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
             function, port, named, per_attribute,
         )  # fmt: skip
-        return _registered(function, stated)
+        return stating(function, stated)
 
     return register
 
@@ -164,16 +164,9 @@ def verifies(
             function, port, named, per_attribute, None, frozenset(needs), pointwise,
             at_once or pointwise, beside,
         )  # fmt: skip
-        return _registered(function, stated)
+        return stating(function, stated)
 
     return register
-
-
-def _registered(function: Function, stated: Registration) -> Function:
-    """The function, carrying one more statement about itself."""
-    known: tuple[Registration, ...] = getattr(function, "registrations", ())
-    function.registrations = (*known, stated)  # type: ignore[attr-defined]
-    return function
 
 
 def everything(box: Box, at: Filter, source: Dataset) -> Filter:
@@ -195,6 +188,7 @@ class Registry:
     weak: tuple[WeakInverse, ...]
     verifications: tuple[Verification, ...]
     inferred: Mapping[tuple[Box, str, Key], WeakInverse] = field(default_factory=dict)
+    sweeps: tuple[Sweep, ...] = ()
 
     @classmethod
     def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
@@ -234,6 +228,7 @@ class Registry:
             boxes_in(held),
             tuple(r for r in unique if isinstance(r, WeakInverse)),
             tuple(r for r in unique if isinstance(r, Verification)),
+            sweeps=tuple(r for r in unique if isinstance(r, Sweep)),
         )
 
     def box_of(self, made: Made) -> Box:
@@ -274,6 +269,10 @@ class Registry:
         """The verifications registered for an attribute, a port and a level."""
         mine = (v for v in self.verifications if isinstance(box, v.box))
         return [v.about(attribute) for v in mine if v.fits(attribute, port, source, level)]
+
+    def sweep_of(self, box: Box) -> Sweep | None:
+        """How what is behind very many cells that a box made is found as one, if anybody said."""
+        return next((s for s in self.sweeps if isinstance(box, s.box)), None)
 
     def faithful(
         self, box: Box, port: str, image: Table | Array, source: Table | Array

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
+from inverses.inverting import invert
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
-from inverses.trace import invert
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.filters import Filter

@@ -152,13 +152,37 @@ class Filter:
         """The same part of the dataset, each different box once and an owner to itself."""
         if not self.spans:
             return Filter(np.zeros(min(len(self), 1), np.int64), {})
-        ends = [
-            np.unique(e, return_inverse=True)[1]
-            for s in self.spans.values()
-            for e in (s.low, s.high)
-        ]
-        _, first = np.unique(np.column_stack(ends), axis=0, return_index=True)
+        _, first = np.unique(_alike(self._ends()), return_index=True)
         return Filter(np.arange(len(first)), self[np.sort(first)].spans)
+
+    def _ends(self, without: str = "") -> list[Values]:
+        """The ends of all boxes, key by key."""
+        return [e for k, s in self.spans.items() if k != without for e in (s.low, s.high)]
+
+    def merged(self) -> Filter:
+        """The same part of whole numbers, in fewer boxes: those side by side become one.
+
+        >>> where(y=span([1, 1, 2, 2]), x=span([4, 5, 5, 4])).merged()
+        y 1..2 and x 4..5
+        """
+        found = self.loose()
+        for key in reversed(list(found.spans)):
+            found = found._merged_along(key)
+        return found
+
+    def _merged_along(self, key: str) -> Filter:
+        """This filter with boxes that differ in one key alone, and leave no gap there, made one."""
+        alike = _alike(self._ends(without=key)) if len(self.spans) > 1 else np.zeros(len(self), int)
+        order = np.lexsort([self.spans[key].low, alike])
+        mine, low, high = alike[order], self.spans[key].low[order], self.spans[key].high[order]
+        apart = mine * (high.max(initial=0) - low.min(initial=0) + 2)
+        reach = np.maximum.accumulate(apart + high) - apart
+        starts = np.ones(len(order), bool)
+        starts[1:] = (mine[1:] != mine[:-1]) | (low[1:] > reach[:-1] + 1)
+        first = np.flatnonzero(starts)
+        ends = np.append(first[1:], len(order)) - 1
+        spans = {**self[order[first]].spans, key: Span(low[first], reach[ends])}
+        return Filter(np.arange(len(first)), spans)
 
     def to(self, **spans: Span | None) -> Filter:
         """A filter for the same owners, box by box, on other keys (None restricts nothing)."""
@@ -259,6 +283,15 @@ def _pairs(left: Values, right: Values) -> tuple[NDArray[np.int64], NDArray[np.i
     mine = np.repeat(np.arange(len(left)), last - first)
     step = np.arange(len(mine)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
     return mine, order[first[mine] + step]
+
+
+def _alike(columns: list[Values]) -> NDArray[np.int64]:
+    """A number for each row of some columns, the same for equal rows alone."""
+    found = np.zeros(len(columns[0]), np.int64)
+    for each in columns:
+        values, number = np.unique(each, return_inverse=True)
+        found = np.unique(found * len(values) + number, return_inverse=True)[1]
+    return found
 
 
 def _comparable(each: Span) -> Span:

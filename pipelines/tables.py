@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from pipelines.contents import ends
 from pipelines.datasets import Group, Table, check_kept
-from pipelines.errors import Failed
+from pipelines.errors import Failed, TooDear
 from pipelines.filters import Filter, span
 
 GROUP_ROWS = 2048
+MOST_PAIRS = 50_000_000  # of a datum and a row, looked at together in one row group
 
 
 def column(table: pa.Table, name: str) -> NDArray[Any]:
@@ -114,6 +115,11 @@ def _between(
     last = np.searchsorted(values, each.high, "right", sorter=order)
     last = np.where(each.open, len(values), last)
     counts = np.maximum(last - first, 0)
+    if counts.sum() > MOST_PAIRS:
+        raise TooDear(
+            f"{len(filter_):,} data share so many rows that {counts.sum():,} pairs would have to "
+            f"be looked at, over the limit of {MOST_PAIRS:,}; select fewer"
+        )
     box = np.repeat(np.arange(len(filter_)), counts)
     step = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
     return box, order[first[box] + step]

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from inverses.candidates import Question, pieces_of, read, settled, straddles
 from inverses.guarantees import COMPLETE, PURE, Guarantee
+from inverses.inverting import steps_of
 from inverses.outline import parts_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Registration, Registry, Verification, WeakInverse
-from inverses.trace import steps_of
 from pipelines.boxes.box import Box
 from pipelines.datasets import ELEMENT, TUPLE, Array, Table
 from pipelines.filters import Filter

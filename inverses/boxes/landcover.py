@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from inverses.registry import (
     verifies,
     weakly_inverts,
 )
-from pipelines.arrays import cells_in, touched
+from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines.arrays import Ranges, block, cells_in, touched
 from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered, with_edge
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter, Span
+from pipelines.tables import numbered as each_its_number
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 EXACTLY: dict[str, Any] = {**CELLS, "needs": [COMPLETE], "promises": [COMPLETE, PURE]}
@@ -52,6 +55,22 @@ def region(box: Label, at: Row, seen: Seen, source: Array) -> Mask:
     return np.asarray((seen[rows] == at[rows]) & (seen[columns] == at[columns]))
 
 
+@sweeps(Label)
+def regions(box: Label, asked: Asked, port: str, inputs: Inputs, ranges: Ranges) -> Iterator[Swept]:
+    """Step by step, the regions of the cells, what is next to them, and the cells of none."""
+    field: Any = inputs[port]
+    record, *inner = field.dims
+    cells = block(field, box.of(field), {record: ranges[record]}).astype(np.float64)
+    wanted, kept = np.zeros(cells.shape, bool), np.zeros(cells.shape, bool)
+    wanted[:, *(slice(*ranges[d]) for d in inner)] = asked["label"]
+    wraps = inner[-1] in field.circular
+    for step, values in enumerate(cells):
+        number = numbered(box.within(values), box.neighbours, wraps)
+        mine = np.isin(number, number[wanted[step] & (number > 0)])
+        kept[step] = with_edge(mine, box.neighbours, wraps) | (wanted[step] & (number == 0))
+    yield Swept(box.of(field), start_of(field, {record: ranges[record]}), cells, kept)
+
+
 @weakly_inverts(Composite, **CELLS, promises=[COMPLETE, FAITHFUL])
 def all_steps(box: Composite, at: Filter, source: Array) -> Filter:
     """Any step may have been taken, at the same place."""
@@ -63,11 +82,25 @@ def on_top(box: Composite, at: Row, seen: Seen, source: Array) -> Mask:
     """The first valid cell in time, or the latest."""
     sign = 1 if box.how == "first" else -1
     time = np.where(np.isnan(seen["value"]), np.inf, sign * seen[source.dims[0]])
-    pairs = np.column_stack([seen["owner"], seen["variable"]])
-    _, group = np.unique(pairs, axis=0, return_inverse=True)
-    best = np.full(len(time), np.inf)
-    np.minimum.at(best, group.ravel(), time)
-    return np.asarray((time == best[group.ravel()]) & np.isfinite(time))
+    group = each_its_number([seen["owner"], seen["variable"]])
+    best = np.full(group.max(initial=-1) + 1, np.inf)
+    np.minimum.at(best, group, time)
+    return np.asarray((time == best[group]) & np.isfinite(time))
+
+
+@sweeps(Composite)
+def uppermost(
+    box: Composite, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """Place by place of a block, the first valid cell in time, or the latest."""
+    field: Any = inputs[port]
+    places = {d: ranges[d] for d in field.dims[1:]}
+    for variable, wanted in asked.items():
+        cells = block(field, variable, places)
+        there = ~np.isnan(cells) if box.how == "first" else ~np.isnan(cells[::-1])
+        top = there & (np.cumsum(there, axis=0) == 1)
+        kept = wanted & (top if box.how == "first" else top[::-1])
+        yield Swept(variable, start_of(field, places), cells, kept)
 
 
 @weakly_inverts(Mosaic, **CELLS, promises=[COMPLETE, FAITHFUL])
@@ -88,6 +121,19 @@ def taken(box: Mosaic, at: Row, seen: Seen, port: str, inputs: Inputs) -> Mask:
         stack = [_cells(inputs[p], source.variables[number], at_points) for p in ports]
         found[mine] = box.taken(np.array(stack))[ports.index(port)]
     return found
+
+
+@sweeps(Mosaic)
+def taken_there(
+    box: Mosaic, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """Place by place of a block, the raster's cell if it was taken."""
+    field: Any = inputs[port]
+    raster = [p.name for p in box.takes].index(port)
+    for variable, wanted in asked.items():
+        cells = box.stack(inputs, variable, ranges)
+        kept = wanted & box.taken(cells)[raster]
+        yield Swept(variable, start_of(field, ranges), cells[raster], kept)
 
 
 def _cells(array: Any, variable: str, points: Seen) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,20 @@ from inverses.registry import (
     AGGREGATE,
     ANY,
     USED,
+    Inputs,
     Mask,
     Row,
     Seen,
     verifies,
     weakly_inverts,
 )
+from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines.arrays import Ranges, block
 from pipelines.boxes import masks
 from pipelines.boxes.masks import Choose, Threshold
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
+from pipelines.places import filled
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 
@@ -54,3 +59,20 @@ def _values_of(
     found = np.full(datum.max(initial=-1) + 1, np.nan)
     found[datum[names == name]] = seen["value"][names == name]
     return found
+
+
+@sweeps(Choose)
+def chosen_there(
+    box: Choose, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """Place by place of a block, the condition's variables, and those of the formula it chose."""
+    field: Any = inputs[port]
+    wanted = asked[box.result]
+    when, then, otherwise = box.formulas(field.attributes)
+    values = {v: block(field, v, ranges) for v in box.named(field.attributes)}
+    holds = filled(when, values, ranges)
+    for variable, cells in values.items():
+        by_first = (variable in then.names) & (holds != 0) & ~np.isnan(holds)
+        by_other = (variable in otherwise.names) & (holds == 0)
+        kept = wanted & ((variable in when.names) | by_first | by_other)
+        yield Swept(variable, start_of(field, ranges), cells, kept)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
@@ -9,15 +12,19 @@ from inverses.registry import (
     AGGREGATE,
     ANY,
     USED,
+    Inputs,
     Mask,
     Row,
     Seen,
     verifies,
     weakly_inverts,
 )
+from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.reduce import Reduce, ReduceExtreme, Reducing
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
+from pipelines.tables import numbered
 
 
 @weakly_inverts(
@@ -53,9 +60,23 @@ def whole_group(box: Reducing, at: Filter, source: Array) -> Filter:
 )
 def attains(box: ReduceExtreme, at: Row, seen: Seen, source: Array) -> Mask:
     """The cells of the group that are as great, or as small, as any in it."""
-    pairs = np.column_stack([seen["owner"], seen["variable"]])
-    _, group = np.unique(pairs, axis=0, return_inverse=True)
+    group = numbered([seen["owner"], seen["variable"]])
     values = box.sign * seen["value"]
-    best = np.full(len(values), -np.inf)
-    np.fmax.at(best, group.ravel(), values)
-    return np.asarray(values == best[group.ravel()])
+    best = np.full(group.max(initial=-1) + 1, -np.inf)
+    np.fmax.at(best, group, values)
+    return np.asarray(values == best[group])
+
+
+@sweeps(ReduceExtreme)
+def extreme(
+    box: ReduceExtreme, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """Group by group of a block, the cells that are as great, or as small, as any."""
+    field: Any = inputs[port]
+    kept = {d: ends for d, ends in ranges.items() if d not in box.dims}
+    axes = tuple(field.dims.index(d) for d in box.dims)
+    for variable, wanted in asked.items():
+        cells = block(field, variable, kept)
+        values = box.sign * cells.astype(np.float64)
+        best = np.where(np.isnan(values), -np.inf, values).max(axis=axes, keepdims=True)
+        yield Swept(variable, start_of(field, kept), cells, wanted & (values == best))

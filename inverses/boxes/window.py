@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,15 @@ from inverses.registry import (
     AGGREGATE,
     ANY,
     USED,
+    Inputs,
     Mask,
     Row,
     Seen,
     verifies,
     weakly_inverts,
 )
+from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.window import (
     Gradient,
     Vorticity,
@@ -59,6 +64,24 @@ def attains(box: WindowExtreme, at: Row, seen: Seen, source: Array) -> Mask:
     greatest = np.full(datum.max(initial=-1) + 1, -np.inf)
     np.maximum.at(greatest, datum, value)
     return np.asarray(there & (value == greatest[datum]))
+
+
+@sweeps(WindowExtreme)
+def attaining(
+    box: WindowExtreme, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """Window by window of a block, the cells that are what was made of it."""
+    field: Any = inputs[port]
+    rows, columns = (box.steps(field, dim) for dim in ("lat", "lon"))
+    time, lat, lon = start_of(field, ranges)
+    for variable, wanted in asked.items():
+        padded = box.padded(field, variable, ranges)
+        made = box.of_windows(padded, len(rows), len(columns))
+        kept = np.zeros(padded.shape, bool)
+        for y, x in product(range(len(rows)), range(len(columns))):
+            part = np.s_[:, y : y + made.shape[1], x : x + made.shape[2]]
+            kept[part] |= wanted & (padded[part] == made)
+        yield Swept(variable, (time, lat + rows[0], lon + columns[0]), padded, kept)
 
 
 @weakly_inverts(Gradient, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
@@ -117,3 +140,23 @@ def _beside(cell: Any, place: Any, source: Array, dim: str) -> Mask:
     size = source.size[dim]
     before, after = neighbours(source, dim)
     return np.asarray((cell == before[place] % size) | (cell == after[place] % size))
+
+
+@sweeps(Vorticity)
+def turning(
+    box: Vorticity, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """The northward wind beside each place of a block, the eastward one above and below it."""
+    field: Any = inputs[port]
+    known = [_known(field, dim) for dim in ("lat", "lon")]
+    rows, columns = ((known[0][d] & known[1][d])[slice(*ranges[d])] for d in ("lat", "lon"))
+    found = np.nonzero(asked[box.result] & rows[:, None] & columns)
+    step, lat, lon = found[0], found[1] + ranges["lat"][0], found[2] + ranges["lon"][0]
+    steps = {field.dims[0]: ranges[field.dims[0]]}
+    for variable, dim in ((box.north, "lon"), (box.east, "lat")):
+        values = block(field, variable, steps)
+        kept = np.zeros(values.shape, bool)
+        for each in neighbours(field, dim):
+            y, x = (each[lat], lon) if dim == "lat" else (lat, each[lon])
+            kept[step, y % field.size["lat"], x % field.size["lon"]] = True
+        yield Swept(variable, start_of(field, steps), values, kept)

@@ -21,8 +21,8 @@ from inverses import touching
 from inverses.answer import Limits
 from inverses.guarantees import EXACT
 from inverses.impact import Impact, impact
+from inverses.inverting import invert
 from inverses.selection import select
-from inverses.trace import invert
 from pipelines import tables
 from pipelines.datasets import Group, Table
 from pipelines.errors import SourceChanged, TooDear

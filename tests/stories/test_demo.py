@@ -95,7 +95,7 @@ def test_a_chunk_is_read_once_however_many_rows_need_it(
 def test_what_needs_no_verification_is_the_same_read_here_or_by_spark(
     everything: Answer, demo: Workspace, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inverses.trace.HERE", -1)
+    monkeypatch.setattr("inverses.inverting.HERE", -1)
     by_spark = trace(demo, "tracks", None, spark=spark)
     assert by_spark.spark["jobs"] == 2
     for name, found in everything.lineage.items():

@@ -1,0 +1,261 @@
+"""One hop back, on Spark: one job at most for each level, each chunk read once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from inverses.answer import Limits
+from inverses.as_one import (
+    Block,
+    Gathering,
+    apart,
+    as_one,
+    blocks_of,
+    fewest,
+    shared,
+    sweeping,
+    swept,
+)
+from inverses.candidates import (
+    Piece,
+    Question,
+    pieces_of,
+    read,
+    settled,
+    settled_batches,
+    straddles,
+)
+from inverses.outline import Part, combined, parts_of
+from inverses.plans import Hop
+from inverses.registry import Inputs
+from inverses.replay import Again
+from pipelines.arrays import Chunk, inside
+from pipelines.datasets import TUPLE, Array, Key, Table
+from pipelines.errors import Failed
+from pipelines.filters import Filter, Span, lattice
+from pipelines.sources import check_unchanged
+from pipelines.spark import Progress, over, watched
+from pipelines.tables import column
+
+Some = TypeVar("Some")
+HERE = 16 * 2**20  # bytes that are read sooner than a Spark job begins
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a hop has found, where it looked, and whether it was asked about all data as one."""
+
+    hop: Hop
+    rows: pa.Table
+    outline: Filter
+    as_one: bool = False
+
+
+@dataclass(slots=True)
+class Work:
+    """What a trace may do, and what it has done so far."""
+
+    spark: SparkSession
+    limits: Limits
+    progress: Progress | None
+    again: Again | None = None
+    jobs: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"weak": 0.0, "verify": 0.0})
+    reached: dict[Key, list[Reached]] = field(default_factory=dict)
+    reads: dict[Key, set[Chunk | int]] = field(default_factory=dict)
+    bytes: dict[Key, int] = field(default_factory=dict)
+
+    def count(self, source: Table | Array, pieces: list[Piece]) -> None:
+        """Note which chunks of a dataset are read, and how many bytes those hold."""
+        known = self.reads.setdefault(source.key, set())
+        new = {where for where, _ in pieces} - known
+        known |= new
+        groups = source.groups if isinstance(source, Table) else ()
+        sizes = [groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
+        self.bytes[source.key] = self.bytes.get(source.key, 0) + sum(sizes)
+
+
+def invert(
+    hop: Hop,
+    at: Filter,
+    spark: SparkSession,
+    again: Again | None = None,
+    limits: Limits | None = None,
+) -> pa.Table:
+    """What one hop finds behind data of its image, each with the number of the datum it is for."""
+    return each_inverted(Work(spark, limits or Limits(seconds=inf), None, again), hop, at).rows
+
+
+def inverted(work: Work, hop: Hop, at: Filter) -> Reached:
+    """What a hop finds behind data: datum by datum, or behind very many of them as one."""
+    few = fewest(hop, at)
+    if few is None:
+        return each_inverted(work, hop, at, shared)
+    return _swept(work, hop, few) if sweeping(hop) else each_inverted(work, hop, few, as_one)
+
+
+def each_inverted(work: Work, hop: Hop, at: Filter, gather: Gathering = apart) -> Reached:
+    """The candidates of a hop that count, level by level from the top."""
+    above: Filter | None = None
+    found: pa.Table | None = None
+    one: list[Part] | None = None
+    for level in hop.levels:
+        began = time.monotonic()
+        parts = parts_of(hop, level, at, above)
+        question = Question.about(hop.box, hop.source, at, parts)
+        work.seconds["weak"] += time.monotonic() - began
+        began = time.monotonic()
+        if isinstance(hop.source, Array) and level.name == TUPLE:
+            above = steps_of(hop.source, question, parts)
+        else:
+            outline = combined(parts)
+            source = work.again.source(hop, outline) if work.again else hop.source
+            asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
+            one = gather(hop, at, parts)
+            found = _asked(work, source, label_of(hop), asked, one or parts)
+        work.seconds["verify"] += time.monotonic() - began
+    assert found is not None
+    return Reached(hop, found, outline, one is not None)
+
+
+def _swept(work: Work, hop: Hop, at: Filter) -> Reached:
+    """What a sweep over the inputs of a hop's box finds behind the cells in some boxes."""
+    began = time.monotonic()
+    (level,) = hop.levels
+    parts = as_one(hop, at, parts_of(hop, level, at))
+    work.seconds["weak"] += time.monotonic() - began
+    began = time.monotonic()
+    pieces = _paid(work, hop.source, parts)
+    work.count(hop.source, pieces)
+    inputs = work.again.inputs(hop, at) if work.again else hop.inputs
+    question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
+    blocks, label, schema = blocks_of(hop, at), label_of(hop), question.schema
+
+    def sweep(block: Block) -> Iterator[pa.RecordBatch]:
+        return swept(hop, question, block)
+
+    if work.bytes[hop.source.key] <= HERE:
+        rows = _here(work, label, blocks, sweep, schema)
+    else:
+        rows = _watched(work, label, over(work.spark, blocks, sweep, schema))
+    work.seconds["verify"] += time.monotonic() - began
+    return Reached(hop, rows, combined(parts), True)
+
+
+def label_of(hop: Hop) -> str:
+    """What is said while a hop is under way."""
+    return f"{hop.image.name} to {hop.source.name}"
+
+
+def _beside(work: Work, hop: Hop, at: Filter) -> Inputs:
+    """All inputs of a hop's box, readable where data are asked about, if a verification looks.
+
+    Each is traced by a hop of its own, which checks it and counts what is read of it.
+    """
+    if not hop.beside:
+        return {}
+    return work.again.inputs(hop, at) if work.again else hop.inputs
+
+
+def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:
+    """The tuples of an array that count, known from its coordinates, as a filter."""
+    record = array.dims[0]
+    if not question.combines:
+        return inside(array, parts[0].filter).only(record)
+    tables = [_candidate_steps(array, p.filter, n) for n, p in enumerate(parts)]
+    kept = settled(question, pa.concat_tables(tables))
+    steps = column(kept, record)
+    return Filter(column(kept, "owner"), {record: Span(steps, steps)})
+
+
+def _candidate_steps(array: Array, filter_: Filter, part: int) -> pa.Table:
+    """The steps that a filter holds, as candidates whose other columns do not matter."""
+    within = inside(array, filter_)
+    steps = within.spans[array.dims[0]]
+    box, points = lattice(steps.low[:, None], steps.high[:, None])
+    zero = np.zeros(len(points), np.int64)
+    others = [zero] * (len(array.dims) - 1)
+    names = ["owner", "part", "variable", *array.dims]
+    return pa.table([within.owner[box], zero + part, zero, points[:, 0], *others], names=names)
+
+
+def asked_alone(work: Work, dataset: Array, question: Question, part: Part) -> pa.Table:
+    """The cells of a part of an array, with their values."""
+    return _asked(work, dataset, dataset.name, question, [part])
+
+
+def _asked(
+    work: Work, source: Table | Array, label: str, question: Question, parts: list[Part]
+) -> pa.Table:
+    """The answer of one Spark job to one question."""
+    pieces = _paid(work, source, parts)
+    work.count(source, pieces)
+    if not pieces:
+        return question.schema.empty_table()
+    if not any(question.checks) and work.bytes[source.key] <= HERE:
+        return _here(work, label, pieces, partial(_alone, question), question.schema)
+    return _watched(work, label, _frame(work.spark, question, pieces, len(parts)))
+
+
+def _alone(question: Question, piece: Piece) -> list[pa.RecordBatch]:
+    """What counts of the candidates in one piece, if no datum has any elsewhere."""
+    found: list[pa.RecordBatch] = settled(question, read(question, piece)).to_batches()
+    return found
+
+
+def _paid(work: Work, source: Table | Array, parts: list[Part]) -> list[Piece]:
+    """What some parts need of a source, if it is unchanged and within the limits."""
+    pieces = pieces_of(source, parts)
+    check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
+    work.limits.check_candidates(source, pieces)
+    return pieces
+
+
+def _watched(work: Work, label: str, frame: DataFrame) -> pa.Table:
+    """The rows of a Spark job that is watched, and stopped when its time is up."""
+    left = max(0.0, work.limits.seconds - sum(work.seconds.values()))
+    with watched(work.spark, label, work.progress, left) as watch:
+        rows = frame.toArrow()
+    work.jobs += watch.jobs
+    return rows
+
+
+def _here(
+    work: Work,
+    label: str,
+    pieces: Sequence[Some],
+    each: Callable[[Some], Iterable[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> pa.Table:
+    """The rows of little work, which is done before a Spark job would have begun."""
+    found: list[pa.RecordBatch] = []
+    for number, piece in enumerate(pieces):
+        if work.progress is not None:
+            work.progress(label, number, len(pieces))
+        try:
+            found += each(piece)
+        except Failed as error:
+            raise Failed(f"{label}: {error}") from None
+    return pa.Table.from_batches(found, schema)
+
+
+def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: int) -> DataFrame:
+    """Read each piece once and settle it there, or after a shuffle if data straddle pieces."""
+    if not (question.together and straddles(pieces, parts)):
+        return over(spark, pieces, partial(_alone, question), question.schema)
+    candidates = over(spark, pieces, lambda p: read(question, p).to_batches(), question.schema)
+    tasks = spark.sparkContext.defaultParallelism
+
+    def settle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return settled_batches(question, batches)
+
+    return candidates.repartition(tasks, "owner").mapInArrow(settle, candidates.schema)

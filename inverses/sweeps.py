@@ -1,0 +1,65 @@
+"""Sweeps: what is behind very many cells of an array, found by going over its inputs once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.arrays import Ranges
+from pipelines.boxes.box import Box
+from pipelines.datasets import Array, Table
+
+Asked = Mapping[str, NDArray[np.bool_]]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Swept:
+    """A block of one variable: the indices it starts at, its values, and which of them are `kept`.
+
+    It may reach past the seam of a circle; past an edge, nothing of it may be kept.
+    """
+
+    variable: str
+    first: tuple[int, ...]
+    values: NDArray[Any]
+    kept: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How exactly what is behind any of the cells asked about is told block by block, as one.
+
+    Its function is given the box, which cells of a block are asked about (by variable of what the
+    box made), the port, all inputs, and the block's index ranges. It does again what the run did
+    there, and yields what was used of the array at the port.
+    """
+
+    name: str
+    box: type[Box]
+    function: Callable[[Any, Asked, str, Mapping[str, Table | Array], Ranges], Iterator[Swept]]
+
+
+def sweeps(box: type[Box]) -> Callable[[Function], Function]:
+    """Register `function(box, asked, port, inputs, ranges)` as the sweep of `box`."""
+
+    def register(function: Function) -> Function:
+        return stating(function, Sweep(function.__name__, box, function))
+
+    return register
+
+
+def stating(function: Function, stated: object) -> Function:
+    """The function, carrying one more statement about itself."""
+    known: tuple[object, ...] = getattr(function, "registrations", ())
+    function.registrations = (*known, stated)  # type: ignore[attr-defined]
+    return function
+
+
+def start_of(array: Array, ranges: Ranges) -> tuple[int, ...]:
+    """The first index of some ranges along each dimension; 0 where there is none."""
+    return tuple(ranges.get(d, (0, 0))[0] for d in array.dims)
