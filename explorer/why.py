@@ -146,6 +146,7 @@ def _plan(planned: Planned) -> Lines:
         reads = f" Reads {step.reads}." if step.reads else ""
         yield "faint", f"{step.hop}, {step.level} level: {step.does}{named}.{held}{reads}"
     yield "strong", f"Price: {words.price_in_words(planned.prices)}"
+    yield from (("faint", said) for said in words.asked_as_one(planned.plan))
 
 
 def _found(traced: Traced) -> Lines:

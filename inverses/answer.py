@@ -69,10 +69,12 @@ class Limits:
 def _pairs(rows: int, filter_: Filter, few: int) -> float:
     """About how many pairs of a datum and a row of a group are to be looked at.
 
-    Boxes that differ are taken to hold different rows; no more than a `few` pairs are not counted.
+    Rows are taken to be spread evenly over the values that data name; where they name ranges
+    alone nobody knows before reading, and no more than a `few` pairs are not counted.
     """
+    named = [k for k, s in filter_.spans.items() if np.array_equal(s.low, s.high)]
     most = rows * len(filter_)
-    return most / len(filter_.loose()) if most > few else 0
+    return most / len(filter_.only(*named).loose()) if named and most > few else 0
 
 
 def estimated_seconds(prices: list[Price]) -> float:

@@ -18,7 +18,7 @@ from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter, lattice
+from pipelines.filters import Filter
 
 CELLS = 100_000  # looked at for single data, past which all are asked about as one
 MORE = 4  # data that may share their rows before all are asked about as one
@@ -27,22 +27,19 @@ Block = tuple[tuple[tuple[int, int], ...], Filter]
 Gathering = Callable[[Hop, Filter, list[Part]], list[Part] | None]
 
 
-def fewest(hop: Hop, at: Filter) -> Filter | None:
-    """Many cells in the fewest boxes, if a hop can tell what is behind all of them as one.
+def able(hop: Hop) -> bool:
+    """Whether a hop can tell what is behind many cells as one, without saying behind which.
 
-    Then nobody learns which of them a cell is behind. A weak inverse can if it is made for whole
-    regions, and alone, since what two say of a region is more than what they say of its cells;
-    what has to be verified can if the box has a sweep.
+    A weak inverse can if it is made for whole regions, and alone, since what two say of a region
+    is more than what they say of its cells; what has to be verified can if the box has a sweep.
     """
-    if not isinstance(hop.image, Array) or not hop.box.flat:
-        return None
     every = [i for level in hop.levels for i in level.inversions]
     regions = all(len(i.weak) == 1 and _of_regions(i.weak[0]) for i in every)
-    able = regions and (sweeping(hop) or not any(i.verify for i in every))
-    return at.merged() if able and _looks_at_many(hop, at) else None
+    cells = isinstance(hop.image, Array) and hop.box.flat
+    return cells and regions and (sweeping(hop) or not any(i.verify for i in every))
 
 
-def _looks_at_many(hop: Hop, at: Filter) -> bool:
+def many(hop: Hop, at: Filter) -> bool:
     """Whether asking about data one by one looks at very many cells, the same ones or not."""
     if len(at) > MANY or not isinstance(hop.source, Array):
         return len(at) > MANY
@@ -111,9 +108,9 @@ def _asked(image: Array, ranges: Ranges, boxes: Filter) -> NDArray[np.bool_]:
     start, stop = np.array([ranges[d] for d in image.dims]).T
     low = np.column_stack([within.spans[d].low for d in image.dims])
     high = np.column_stack([within.spans[d].high for d in image.dims])
-    _, points = lattice(np.maximum(low, start), np.minimum(high, stop - 1))
     asked = np.zeros(stop - start, bool)
-    asked[tuple((points - start).T)] = True
+    for first, last in zip(np.maximum(low - start, 0), high - start + 1, strict=True):
+        asked[tuple(map(slice, first, last))] = True
     return asked
 
 

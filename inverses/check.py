@@ -12,13 +12,14 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from inverses.as_one import able
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.influence import Influences, plain
 from inverses.making import made_by
 from inverses.plans import Hop
 from inverses.registry import Registration, Registry
 from inverses.samples import Sample, samples
-from inverses.trials import Items, data_of, found_by, inversions
+from inverses.trials import Items, data_of, found_as_one, found_by, inversions
 from pipelines.boxes.box import STATED, Box
 from pipelines.contents import held_table
 from pipelines.datasets import Array, Attribute, Table
@@ -121,6 +122,8 @@ def _violations(registry: Registry, sample: Sample) -> Iterator[tuple[str, str, 
             found = found_by(hop, few)
             yield from _promises(stated, attribute, hop, few, found, influences)
             yield stated.name, "monotony", _monotony(hop, few, found)
+            if able(hop):
+                yield stated.name, "as one", _as_one(hop, at[: -(-len(at) // 2)])
             if FAITHFUL in stated.promises and isinstance(made, Table):
                 yield stated.name, "faithful", _faithful(registry, sample, made)
 
@@ -153,6 +156,15 @@ def _monotony(hop: Hop, at: Filter, found: list[Items]) -> str | None:
     alone = found_by(hop, at[np.array([0])])[0]
     lost = alone - found[0]
     return f"asked with others, a datum loses {sorted(lost, key=str)[:3]}" if lost else None
+
+
+def _as_one(hop: Hop, at: Filter) -> str | None:
+    one_by_one: Items = set().union(*found_by(hop, at))
+    together = found_as_one(hop, at)
+    if lost := one_by_one - together:
+        return f"asked about as one, data lose {sorted(lost, key=str)[:3]}"
+    more = together - one_by_one
+    return f"asked about as one, data gain {sorted(more, key=str)[:3]}" if more else None
 
 
 def _faithful(registry: Registry, sample: Sample, made: Table) -> str | None:

@@ -17,10 +17,11 @@ from inverses.answer import Limits
 from inverses.as_one import (
     Block,
     Gathering,
+    able,
     apart,
     as_one,
     blocks_of,
-    fewest,
+    many,
     shared,
     sweeping,
     swept,
@@ -73,6 +74,13 @@ class Work:
     reached: dict[Key, list[Reached]] = field(default_factory=dict)
     reads: dict[Key, set[Chunk | int]] = field(default_factory=dict)
     bytes: dict[Key, int] = field(default_factory=dict)
+    boxes: dict[Key, Filter] = field(default_factory=dict)
+
+    def fewest(self, image: Key, at: Filter) -> Filter:
+        """All that is asked about in a dataset in the fewest boxes, found once for all its hops."""
+        if image not in self.boxes:
+            self.boxes[image] = at.merged()
+        return self.boxes[image]
 
     def count(self, source: Table | Array, pieces: list[Piece]) -> None:
         """Note which chunks of a dataset are read, and how many bytes those hold."""
@@ -97,10 +105,14 @@ def invert(
 
 def inverted(work: Work, hop: Hop, at: Filter) -> Reached:
     """What a hop finds behind data: datum by datum, or behind very many of them as one."""
-    few = fewest(hop, at)
-    if few is None:
-        return each_inverted(work, hop, at, shared)
-    return _swept(work, hop, few) if sweeping(hop) else each_inverted(work, hop, few, as_one)
+    if able(hop) and many(hop, at):
+        return inverted_as_one(work, hop, work.fewest(hop.image.key, at))
+    return each_inverted(work, hop, at, shared)
+
+
+def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Reached:
+    """What a hop that is able to tell finds behind all cells in some boxes."""
+    return _swept(work, hop, at) if sweeping(hop) else each_inverted(work, hop, at, as_one)
 
 
 def each_inverted(work: Work, hop: Hop, at: Filter, gather: Gathering = apart) -> Reached:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -62,7 +62,7 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
     Scalar attributes whose candidates are decided one by one, or not at all, are intersected
     here already, so that only their common candidates are ever read.
     """
-    parts = [_part(hop, level, each, at, above) for each in level.inversions]
+    parts = [_part(hop, level, each, at, above) for each in _different(hop, level)]
     early = [p for p in parts if p.scalar and _pointwise(p)]
     late = [p for p in parts if not (p.scalar and _pointwise(p))]
     merged = {p.variables: p for p in early}
@@ -71,6 +71,18 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
         both = reduce(lambda a, b: a & b, [p.filter for p in same])
         merged[variables] = Part(both, tuple(c for p in same for c in p.checks), True, variables)
     return [*merged.values(), *late]
+
+
+def _different(hop: Hop, level: Level) -> Iterable[Inversion]:
+    """The inversions of a level, but of those that ask the same of whole rows only the first."""
+    if isinstance(hop.image, Array):
+        return level.inversions
+    found: dict[object, Inversion] = {}
+    for each in level.inversions:
+        functions = tuple(id(f.function) for f in (*each.weak, *each.verify))
+        same = (functions, each.nature, each.weak_unites, each.verified_unites)
+        found.setdefault((same, _variables(hop, level, each)), each)
+    return found.values()
 
 
 def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:

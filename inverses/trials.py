@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from inverses.answer import Limits
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
-from inverses.inverting import invert
+from inverses.inverting import Work, invert, inverted_as_one
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
@@ -48,11 +50,8 @@ def inversions(
                 used = [stated] if isinstance(stated, WeakInverse) else _needed(stated, weak)
                 inversion = _alone(attribute, stated, used)
                 levels = (*_above(arrow, attribute, level), Level(level, (inversion,), EXACT))
-                yield (
-                    stated,
-                    attribute,
-                    Hop(box, port, image, source, levels, inputs or {port: source}),
-                )
+                given, sweep = inputs or {port: source}, registry.sweep_of(box)
+                yield stated, attribute, Hop(box, port, image, source, levels, given, sweep)
 
 
 def _needed(stated: Registration, weak: list[WeakInverse]) -> list[WeakInverse]:
@@ -78,6 +77,13 @@ def found_by(hop: Hop, at: Filter) -> list[Items]:
     for owner, item in zip(column(rows, "owner").tolist(), _items(hop.source, rows), strict=True):
         found[owner].add(item)
     return found
+
+
+def found_as_one(hop: Hop, at: Filter) -> Items:
+    """What a hop that is able to tell finds behind cells that are asked about as one."""
+    cells = at.only(*(hop.image.dims if isinstance(hop.image, Array) else ()))
+    work = Work(cast(SparkSession, Here(2)), Limits(seconds=inf), None)
+    return set(_items(hop.source, inverted_as_one(work, hop, cells.merged()).rows))
 
 
 def _items(source: Table | Array, rows: pa.Table) -> Iterator[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from inverses import as_one
 from inverses.answer import Answer, Found, estimated_seconds
 from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
@@ -106,6 +107,17 @@ def inferred(plan: Plan) -> list[str]:
     levels = [(hop.box.name, level) for hop in plan.hops for level in hop.levels]
     said = (f"{b}: {w.name}: {first_line(w)}" for b, level in levels for w in level.inferred)
     return list(dict.fromkeys(said))
+
+
+def asked_as_one(plan: Plan) -> list[str]:
+    """What is said of a selection so large that nobody looks at what is behind each of its data."""
+    selection = plan.selection
+    first = [hop for hop in plan.hops if hop.image.key == selection.dataset.key]
+    told = [hop for hop in first if as_one.able(hop) and as_one.many(hop, selection.at)]
+    swept = [hop.source.name for hop in told if as_one.sweeping(hop)]
+    how = f", by one more pass over {', '.join(dict.fromkeys(swept))}" if swept else ""
+    said = f"asked about as one{how}: what is behind all {len(selection):,}, not behind each"
+    return [said] if told else []
 
 
 def to_infer(boxes: Iterable[str]) -> list[str]:

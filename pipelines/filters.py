@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.ends import further, least_and_greatest
@@ -157,7 +158,10 @@ class Filter:
 
     def _ends(self, without: str = "") -> list[Values]:
         """The ends of all boxes, key by key."""
-        return [e for k, s in self.spans.items() if k != without for e in (s.low, s.high)]
+        spans = [s for k, s in self.spans.items() if k != without]
+        points = [s.low is s.high or np.array_equal(s.low, s.high) for s in spans]
+        every = zip(spans, points, strict=True)
+        return [end for s, point in every for end in ((s.low,) if point else (s.low, s.high))]
 
     def merged(self) -> Filter:
         """The same part of whole numbers, in fewer boxes: those side by side become one.
@@ -289,9 +293,14 @@ def _alike(columns: list[Values]) -> NDArray[np.int64]:
     """A number for each row of some columns, the same for equal rows alone."""
     found = np.zeros(len(columns[0]), np.int64)
     for each in columns:
-        values, number = np.unique(each, return_inverse=True)
-        found = np.unique(found * len(values) + number, return_inverse=True)[1]
+        number = _encoded(each)
+        found = _encoded(found * (number.max(initial=0) + 1) + number)
     return found
+
+
+def _encoded(values: Values) -> NDArray[np.int64]:
+    """A number for each value, from 0 in the order they first come; by hashing, not by sorting."""
+    return np.asarray(pa.array(values).dictionary_encode().indices).astype(np.int64)
 
 
 def _comparable(each: Span) -> Span:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pipelines.contents import ends
 from pipelines.datasets import Group, Table, check_kept
 from pipelines.errors import Failed, TooDear
-from pipelines.filters import Filter, span
+from pipelines.filters import Filter, Span, span
 
 GROUP_ROWS = 2048
 MOST_PAIRS = 50_000_000  # of a datum and a row, looked at together in one row group
@@ -91,9 +91,10 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     if not filter_.spans:
         owners = np.unique(filter_.owner)
         return np.repeat(owners, rows.num_rows), np.tile(np.arange(rows.num_rows), len(owners))
-    keys = list(filter_.spans)
-    box, position = _between(column(rows, keys[0]), filter_, keys[0])
-    for key in keys[1:]:
+    found = {key: _between(column(rows, key), each) for key, each in filter_.spans.items()}
+    start = min(found, key=lambda key: int(found[key].counts.sum()))
+    box, position = found[start].pairs()
+    for key in sorted(found.keys() - {start}, key=lambda key: int(found[key].counts.sum())):
         each = filter_.spans[key]
         values = column(rows, key)[position]
         inside = (values >= each.low[box]) & (values <= each.high[box])
@@ -105,24 +106,33 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     return owner[first], position[first]
 
 
-def _between(
-    values: NDArray[Any], filter_: Filter, key: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every pair of a box and a row whose value of `key` it holds, by one sorted search."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Between:
+    """The rows in order of one column, and for each box where those it holds begin, how many."""
+
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every pair of a box and the position of a row that it holds."""
+        if (total := int(self.counts.sum())) > MOST_PAIRS:
+            raise TooDear(
+                f"{len(self.counts):,} data share so many rows that {total:,} pairs would have to "
+                f"be looked at, over the limit of {MOST_PAIRS:,}; select fewer"
+            )
+        box = np.repeat(np.arange(len(self.counts)), self.counts)
+        step = np.arange(total) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return box, self.order[self.first[box] + step]
+
+
+def _between(values: NDArray[Any], each: Span) -> _Between:
+    """Where the rows whose values lie in each of some ranges are, by one sorted search."""
     order = np.argsort(values, kind="stable")
-    each = filter_.spans[key]
     first = np.searchsorted(values, each.low, "left", sorter=order)
     last = np.searchsorted(values, each.high, "right", sorter=order)
     last = np.where(each.open, len(values), last)
-    counts = np.maximum(last - first, 0)
-    if counts.sum() > MOST_PAIRS:
-        raise TooDear(
-            f"{len(filter_):,} data share so many rows that {counts.sum():,} pairs would have to "
-            f"be looked at, over the limit of {MOST_PAIRS:,}; select fewer"
-        )
-    box = np.repeat(np.arange(len(filter_)), counts)
-    step = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return box, order[first[box] + step]
+    return _Between(order, first, np.maximum(last - first, 0))
 
 
 def numbered(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

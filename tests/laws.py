@@ -54,6 +54,13 @@ def monotony(of_some: Items, of_more: Items) -> None:
     assert of_some <= of_more, f"lost by selecting more: {sorted(of_some - of_more, key=str)}"
 
 
+def as_one(together: Items, one_by_one: Items) -> None:
+    """Asked about as one, data have behind them what each has, and nothing else."""
+    lost, gained = one_by_one - together, together - one_by_one
+    assert not lost, f"lost as one: {sorted(lost, key=str)}"
+    assert not gained, f"gained as one: {sorted(gained, key=str)}"
+
+
 def chunking(answers: Iterable[object]) -> None:
     """The answer is the same for every chunk grid and every cut into files and row groups."""
     first, *rest = answers

@@ -20,13 +20,13 @@ from pipelines.pipeline import Pipeline
 from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 
-SHAPE = (48, 37, 72)
+SHAPE, CHUNKS = (48, 37, 72), (12, 37, 72)
 Asked = Callable[[Workspace], str | None]
 
 
 def pipelines_of_every_box(home: Path) -> Iterator[tuple[str, Pipeline, Asked]]:
     """The name of each box, a pipeline that ends with it, and what to ask of what it made."""
-    field, rows = _field(home / "field.zarr"), _rows(home / "rows.parquet")
+    field, rows = smooth_field(home / "field.zarr"), _rows(home / "rows.parquet")
     for name, box in Registry.of().boxes.items():
         if box.takes:
             yield name, Pipeline.from_text(_text(box, field, rows)), asked
@@ -87,20 +87,23 @@ def _given(kind: str, places: bool, port: str, boxes: dict[str, object]) -> str:
     return "field" if kind == "array" else "rows"
 
 
-def _field(path: Path) -> Path:
+def smooth_field(
+    path: Path, shape: tuple[int, int, int] = SHAPE, chunks: tuple[int, int, int] = CHUNKS
+) -> Path:
+    """A field of three variables round the globe, written to a path."""
     chance = np.random.default_rng(0)
-    t, y, x = SHAPE
+    t, y, x = shape
     coordinates = {
         "time": np.datetime64("2000-01-01", "ns") + np.arange(t) * np.timedelta64(6, "h"),
         "lat": ("lat", np.linspace(90, -90, y), {"standard_name": "latitude"}),
         "lon": ("lon", np.arange(x) * 360 / x, {"standard_name": "longitude"}),
     }
     dims = ("time", "lat", "lon")
-    smooth = chance.normal(0, 1, SHAPE).cumsum(axis=2) / np.sqrt(x)
+    smooth = chance.normal(0, 1, shape).cumsum(axis=2) / np.sqrt(x)
     data = xr.Dataset({n: (dims, smooth * s) for n, s in (("a", 1.0), ("b", -0.5))}, coordinates)
     pressure = {"standard_name": "air_pressure_at_mean_sea_level", "units": "Pa"}
     data["slp"] = (dims, 100_000 + 500 * smooth, pressure)
-    data.to_zarr(path, encoding={v: {"chunks": (12, y, x)} for v in data}, consolidated=False)
+    data.to_zarr(path, encoding={v: {"chunks": chunks} for v in data}, consolidated=False)
     return path
 
 
