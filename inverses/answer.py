@@ -54,10 +54,11 @@ class Limits:
     def check_candidates(self, source: Table | Array, pieces: Sequence[tuple[Any, Filter]]) -> None:
         """Refuse a hop that would look at more rows or cells, datum by datum, than the limit."""
         if isinstance(source, Table):
-            count = sum(_pairs(source.groups[n].rows, f, self.cells) for n, f in pieces)
+            held = [(source.groups[n].rows, f) for n, f in pieces]
+            most = sum(rows * len(f) for rows, f in held)
+            count = sum(_pairs(*each) for each in held) if most > self.cells else 0
         else:
-            sizes = [[s.high - s.low + 1 for s in f.spans.values()] for _, f in pieces]
-            count = sum(float(np.prod(np.array(each, float), axis=0).sum()) for each in sizes)
+            count = sum(f.points for _, f in pieces)
         if count > self.cells:
             what = "rows" if isinstance(source, Table) else "cells"
             raise TooDear(
@@ -66,15 +67,14 @@ class Limits:
             )
 
 
-def _pairs(rows: int, filter_: Filter, few: int) -> float:
+def _pairs(rows: int, filter_: Filter) -> float:
     """About how many pairs of a datum and a row of a group are to be looked at.
 
-    Rows are taken to be spread evenly over the values that data name; where they name ranges
-    alone nobody knows before reading, and no more than a `few` pairs are not counted.
+    Rows are taken to be spread evenly over the values that data name. Where they name ranges
+    alone nobody knows before reading, and none are counted.
     """
-    named = [k for k, s in filter_.spans.items() if np.array_equal(s.low, s.high)]
-    most = rows * len(filter_)
-    return most / len(filter_.only(*named).loose()) if named and most > few else 0
+    named = [k for k, s in filter_.spans.items() if s.single]
+    return rows * len(filter_) / len(filter_.only(*named).loose()) if named else 0
 
 
 def estimated_seconds(prices: list[Price]) -> float:
@@ -217,6 +217,9 @@ class Answer:
     def behind(self, row: int) -> dict[str, NDArray[np.int64]]:
         """For one selected row, the positions in `cells(dataset)` of what is behind it."""
         selected = self.plan.selection.dataset
+        if len(self.plan.selection) == 1:
+            every = {name: np.arange(found.rows.num_rows) for name, found in self.lineage.items()}
+            return {name: rows for name, rows in every.items() if name != selected.name}
         mine: dict[Key, NDArray[np.int64]] = {selected.key: np.array([row])}
         for key, found in self.found.items():
             for image, links in found.links.items():

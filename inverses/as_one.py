@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,21 +10,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inverses.candidates import Question
-from inverses.guarantees import EXACT, FAITHFUL
-from inverses.outline import MANY, Part, about, parts_of
+from inverses.guarantees import EXACT
+from inverses.outline import MANY, Part, about, fewest, parts_of
 from inverses.plans import Hop
-from inverses.registry import WeakInverse
 from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
-from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter
+from pipelines.filters import Filter, Span
 
 CELLS = 100_000  # looked at for single data, past which all are asked about as one
 MORE = 4  # data that may share their rows before all are asked about as one
 
-Block = tuple[tuple[tuple[int, int], ...], Filter]
-Gathering = Callable[[Hop, Filter, list[Part]], list[Part] | None]
+Block = tuple[Ranges, Filter]
 
 
 def able(hop: Hop) -> bool:
@@ -33,70 +30,74 @@ def able(hop: Hop) -> bool:
     A weak inverse can if it is made for whole regions, and alone, since what two say of a region
     is more than what they say of its cells; what has to be verified can if the box has a sweep.
     """
-    every = [i for level in hop.levels for i in level.inversions]
-    regions = all(len(i.weak) == 1 and _of_regions(i.weak[0]) for i in every)
+    regions = all(len(i.weak) == 1 and i.weak[0].of_regions for i in hop.inversions)
     cells = isinstance(hop.image, Array) and hop.box.flat
-    return cells and regions and (sweeping(hop) or not any(i.verify for i in every))
-
-
-def many(hop: Hop, at: Filter) -> bool:
-    """Whether asking about data one by one looks at very many cells, the same ones or not."""
-    if len(at) > MANY or not isinstance(hop.source, Array):
-        return len(at) > MANY
-    found = [inside(hop.source, p.filter) for p in parts_of(hop, hop.levels[-1], at)]
-    sizes = [[s.high - s.low + 1.0 for s in each.spans.values()] for each in found]
-    return sum(float(np.prod(each, axis=0).sum()) for each in sizes) > CELLS
-
-
-def _of_regions(weak: WeakInverse) -> bool:
-    return weak.box is Box or FAITHFUL in weak.promises
+    return cells and regions and (sweeping(hop) or not any(i.verify for i in hop.inversions))
 
 
 def sweeping(hop: Hop) -> bool:
     """Whether what a hop must verify can be found by a sweep, which is exact or not at all."""
-    every = [i for level in hop.levels for i in level.inversions]
-    exact = all(i.verify and i.promises >= EXACT for i in every)
+    exact = all(i.verify and i.promises >= EXACT for i in hop.inversions)
     return hop.sweep is not None and exact
 
 
-def apart(hop: Hop, at: Filter, parts: list[Part]) -> list[Part] | None:
-    """No parts as one: each datum is asked about by itself."""
-    return None
+def very_many(hop: Hop, at: Filter) -> bool:
+    """Whether asking about data one by one looks at very many cells, the same ones or not."""
+    if not 1 < len(at) <= MANY or not isinstance(hop.source, Array):
+        return len(at) > MANY
+    parts = parts_of(hop, hop.levels[-1], at)
+    return sum(inside(hop.source, p.filter).points for p in parts) > CELLS
 
 
-def as_one(hop: Hop, at: Filter, parts: list[Part]) -> list[Part]:
-    """Parts in which whatever is found is found for one datum, and so found once."""
-    one = [Filter(np.zeros(len(p.filter), np.int64), p.filter.spans) for p in parts]
-    return [replace(p, filter=f) for p, f in zip(parts, one, strict=True)]
-
-
-def shared(hop: Hop, at: Filter, parts: list[Part]) -> list[Part] | None:
-    """The parts of a hop into a table as one, if very many data share most of their rows.
+def shared(hop: Hop, at: Filter, parts: list[Part]) -> bool:
+    """Whether very many data that lead into a table share most of their rows there.
 
     What is verified is so datum by datum, and scalar parts meet datum by datum.
     """
-    apart = any(p.checks for p in parts) or sum(p.scalar for p in parts) > 1
-    if len(at) <= MANY or apart or not isinstance(hop.source, Table):
-        return None
-    few = [replace(p, filter=p.filter.loose()) for p in parts]
-    sharing = [len(p.filter) / len(f.filter) for p, f in zip(parts, few, strict=True)]
-    return as_one(hop, at, few) if max(sharing) > MORE else None
+    alone = any(p.checks for p in parts) or sum(p.scalar for p in parts) > 1
+    if len(at) <= MANY or alone or not isinstance(hop.source, Table):
+        return False
+    return any(len(p.filter) > MORE * len(p.filter.loose()) for p in parts)
 
 
-def blocks_of(hop: Hop, at: Filter) -> list[Block]:
-    """The chunks of what a box made in which cells are asked about, each with boxes of them."""
-    image = hop.image
-    assert isinstance(image, Array)
-    found = touched(image, image.variables[0], inside(image, at))
-    return [(chunk.ranges, at[boxes]) for chunk, boxes in found]
+def as_one(source: Table | Array, parts: list[Part]) -> list[Part]:
+    """Parts in which whatever is found is found for one datum, and so looked at once."""
+    few = [fewest(source, p.filter) for p in parts]
+    one = [Filter(np.zeros(len(f), np.int64), f.spans) for f in few]
+    return [replace(p, filter=f) for p, f in zip(parts, one, strict=True)]
+
+
+def blocks_of(image: Array, at: Filter) -> list[Block]:
+    """Where in each chunk of what a box made cells are asked about, and the boxes of them there."""
+    within = inside(image, at)
+    return [
+        (_around(image, chunk.ranges, within[boxes]), within[boxes])
+        for chunk, boxes in touched(image, image.variables[0], within)
+    ]
+
+
+def _around(image: Array, ends: tuple[tuple[int, int], ...], boxes: Filter) -> Ranges:
+    """The index ranges around all that some boxes hold of a chunk."""
+    found = {}
+    for dim, (first, last) in zip(image.dims, ends, strict=True):
+        each = boxes.spans[dim]
+        low, high = max(first, int(each.low.min())), min(last, int(each.high.max()))
+        found[dim] = (low, high + 1)
+    return found
+
+
+def around(image: Array, blocks: list[Block]) -> Filter:
+    """All that a sweep over some blocks does again, as a filter."""
+    ends = {d: np.array([ranges[d] for ranges, _ in blocks]) for d in image.dims}
+    every = np.arange(len(blocks))
+    return Filter(every, {d: Span(e[:, 0], e[:, 1] - 1) for d, e in ends.items()})
 
 
 def swept(hop: Hop, question: Question, block: Block) -> Iterator[pa.RecordBatch]:
     """Every cell of a hop's source that is behind any of the cells asked about in a block."""
-    image, (ends, boxes) = hop.image, block
+    image, (ranges, boxes) = hop.image, block
     assert hop.sweep is not None and isinstance(image, Array)
-    ranges = {d: (a, b + 1) for d, (a, b) in zip(image.dims, ends, strict=True)}
-    names = [i.attribute for level in hop.levels for i in level.inversions]
+    names = [i.attribute for i in hop.inversions]
     asked = {n: _asked(image, ranges, about(image, n, boxes)) for n in names}
     for each in hop.sweep.function(hop.box, asked, hop.port, question.inputs, ranges):
         yield from _cells(question, each).to_batches()
@@ -104,10 +105,9 @@ def swept(hop: Hop, question: Question, block: Block) -> Iterator[pa.RecordBatch
 
 def _asked(image: Array, ranges: Ranges, boxes: Filter) -> NDArray[np.bool_]:
     """Which cells of a block some boxes hold."""
-    within = inside(image, boxes)
     start, stop = np.array([ranges[d] for d in image.dims]).T
-    low = np.column_stack([within.spans[d].low for d in image.dims])
-    high = np.column_stack([within.spans[d].high for d in image.dims])
+    low = np.column_stack([boxes.spans[d].low for d in image.dims])
+    high = np.column_stack([boxes.spans[d].high for d in image.dims])
     asked = np.zeros(stop - start, bool)
     for first, last in zip(np.maximum(low - start, 0), high - start + 1, strict=True):
         asked[tuple(map(slice, first, last))] = True

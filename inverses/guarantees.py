@@ -29,7 +29,8 @@ class Property:
 COMPLETE = Property("complete", unites=False)
 PURE = Property("pure", unites=True)
 # What a box makes of this part of its input alone is, within the region asked about, all that it
-# makes there of the whole: so it can be made again from this part, or in the first place.
+# makes there of the whole: so it can be made again from this part, or in the first place. What a
+# faithful weak inverse says of a region of cells is what it says of all of them, one by one.
 FAITHFUL = Property("faithful", unites=False)
 
 Guarantee = frozenset[Property]

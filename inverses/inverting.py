@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -15,16 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from inverses.answer import Limits
 from inverses.as_one import (
-    Block,
-    Gathering,
     able,
-    apart,
+    around,
     as_one,
     blocks_of,
-    many,
     shared,
     sweeping,
     swept,
+    very_many,
 )
 from inverses.candidates import (
     Piece,
@@ -44,7 +43,7 @@ from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.errors import Failed
 from pipelines.filters import Filter, Span, lattice
 from pipelines.sources import check_unchanged
-from pipelines.spark import Progress, over, watched
+from pipelines.spark import Progress, over, too_long, watched
 from pipelines.tables import column
 
 Some = TypeVar("Some")
@@ -52,7 +51,7 @@ HERE = 16 * 2**20  # bytes that are read sooner than a Spark job begins
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Inverted:
     """What a hop has found, where it looked, and whether it was asked about all data as one."""
 
     hop: Hop
@@ -71,10 +70,22 @@ class Work:
     again: Again | None = None
     jobs: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"weak": 0.0, "verify": 0.0})
-    reached: dict[Key, list[Reached]] = field(default_factory=dict)
+    reached: dict[Key, list[Inverted]] = field(default_factory=dict)
     reads: dict[Key, set[Chunk | int]] = field(default_factory=dict)
     bytes: dict[Key, int] = field(default_factory=dict)
     boxes: dict[Key, Filter] = field(default_factory=dict)
+
+    @property
+    def left(self) -> float:
+        """How many seconds it may still take."""
+        return max(0.0, self.limits.seconds - sum(self.seconds.values()))
+
+    @contextmanager
+    def clocked(self, word: str) -> Iterator[None]:
+        """Count how long something takes."""
+        began = time.monotonic()
+        yield
+        self.seconds[word] += time.monotonic() - began
 
     def fewest(self, image: Key, at: Filter) -> Filter:
         """All that is asked about in a dataset in the fewest boxes, found once for all its hops."""
@@ -103,64 +114,62 @@ def invert(
     return each_inverted(Work(spark, limits or Limits(seconds=inf), None, again), hop, at).rows
 
 
-def inverted(work: Work, hop: Hop, at: Filter) -> Reached:
+def inverted(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop finds behind data: datum by datum, or behind very many of them as one."""
-    if able(hop) and many(hop, at):
+    if able(hop) and very_many(hop, at):
         return inverted_as_one(work, hop, work.fewest(hop.image.key, at))
     return each_inverted(work, hop, at, shared)
 
 
-def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Reached:
+def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop that is able to tell finds behind all cells in some boxes."""
-    return _swept(work, hop, at) if sweeping(hop) else each_inverted(work, hop, at, as_one)
+    if sweeping(hop):
+        return _swept(work, hop, at)
+    return each_inverted(work, hop, at, lambda hop, at, parts: True)
 
 
-def each_inverted(work: Work, hop: Hop, at: Filter, gather: Gathering = apart) -> Reached:
-    """The candidates of a hop that count, level by level from the top."""
+def each_inverted(
+    work: Work,
+    hop: Hop,
+    at: Filter,
+    together: Callable[[Hop, Filter, list[Part]], bool] = lambda hop, at, parts: False,
+) -> Inverted:
+    """The candidates of a hop that count, level by level from the top; as one if `together`."""
     above: Filter | None = None
     found: pa.Table | None = None
-    one: list[Part] | None = None
     for level in hop.levels:
-        began = time.monotonic()
-        parts = parts_of(hop, level, at, above)
-        question = Question.about(hop.box, hop.source, at, parts)
-        work.seconds["weak"] += time.monotonic() - began
-        began = time.monotonic()
-        if isinstance(hop.source, Array) and level.name == TUPLE:
-            above = steps_of(hop.source, question, parts)
-        else:
+        with work.clocked("weak"):
+            parts = parts_of(hop, level, at, above)
+            question = Question.about(hop.box, hop.source, at, parts)
+        with work.clocked("verify"):
+            if isinstance(hop.source, Array) and level.name == TUPLE:
+                above = steps_of(hop.source, question, parts)
+                continue
             outline = combined(parts)
             source = work.again.source(hop, outline) if work.again else hop.source
             asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
-            one = gather(hop, at, parts)
-            found = _asked(work, source, label_of(hop), asked, one or parts)
-        work.seconds["verify"] += time.monotonic() - began
+            one = together(hop, at, parts)
+            mine = as_one(hop.source, parts) if one else parts
+            found = _asked(work, source, label_of(hop), asked, mine)
     assert found is not None
-    return Reached(hop, found, outline, one is not None)
+    return Inverted(hop, found, outline, one)
 
 
-def _swept(work: Work, hop: Hop, at: Filter) -> Reached:
+def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a sweep over the inputs of a hop's box finds behind the cells in some boxes."""
-    began = time.monotonic()
+    assert isinstance(hop.image, Array)
     (level,) = hop.levels
-    parts = as_one(hop, at, parts_of(hop, level, at))
-    work.seconds["weak"] += time.monotonic() - began
-    began = time.monotonic()
-    pieces = _paid(work, hop.source, parts)
-    work.count(hop.source, pieces)
-    inputs = work.again.inputs(hop, at) if work.again else hop.inputs
-    question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
-    blocks, label, schema = blocks_of(hop, at), label_of(hop), question.schema
-
-    def sweep(block: Block) -> Iterator[pa.RecordBatch]:
-        return swept(hop, question, block)
-
-    if work.bytes[hop.source.key] <= HERE:
-        rows = _here(work, label, blocks, sweep, schema)
-    else:
-        rows = _watched(work, label, over(work.spark, blocks, sweep, schema))
-    work.seconds["verify"] += time.monotonic() - began
-    return Reached(hop, rows, combined(parts), True)
+    with work.clocked("weak"):
+        parts = as_one(hop.source, parts_of(hop, level, at))
+        blocks = blocks_of(hop.image, at)
+        read = as_one(hop.source, parts_of(hop, level, around(hop.image, blocks)))
+    with work.clocked("verify"):
+        _paid(work, hop.source, read)
+        inputs = work.again.inputs(hop, at) if work.again else hop.inputs
+        question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
+        each = partial(swept, hop, question)
+        rows = _done(work, hop.source, label_of(hop), blocks, each, question.schema)
+    return Inverted(hop, rows, combined(parts), True)
 
 
 def label_of(hop: Hop) -> str:
@@ -210,12 +219,11 @@ def _asked(
 ) -> pa.Table:
     """The answer of one Spark job to one question."""
     pieces = _paid(work, source, parts)
-    work.count(source, pieces)
     if not pieces:
         return question.schema.empty_table()
-    if not any(question.checks) and work.bytes[source.key] <= HERE:
-        return _here(work, label, pieces, partial(_alone, question), question.schema)
-    return _watched(work, label, _frame(work.spark, question, pieces, len(parts)))
+    if any(question.checks):
+        return _watched(work, label, _frame(work.spark, question, pieces, len(parts)))
+    return _done(work, source, label, pieces, partial(_alone, question), question.schema)
 
 
 def _alone(question: Question, piece: Piece) -> list[pa.RecordBatch]:
@@ -225,32 +233,31 @@ def _alone(question: Question, piece: Piece) -> list[pa.RecordBatch]:
 
 
 def _paid(work: Work, source: Table | Array, parts: list[Part]) -> list[Piece]:
-    """What some parts need of a source, if it is unchanged and within the limits."""
+    """What some parts need of a source, counted, if it is unchanged and within the limits."""
     pieces = pieces_of(source, parts)
     check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
     work.limits.check_candidates(source, pieces)
+    work.count(source, pieces)
     return pieces
 
 
-def _watched(work: Work, label: str, frame: DataFrame) -> pa.Table:
-    """The rows of a Spark job that is watched, and stopped when its time is up."""
-    left = max(0.0, work.limits.seconds - sum(work.seconds.values()))
-    with watched(work.spark, label, work.progress, left) as watch:
-        rows = frame.toArrow()
-    work.jobs += watch.jobs
-    return rows
-
-
-def _here(
+def _done(
     work: Work,
+    source: Table | Array,
     label: str,
     pieces: Sequence[Some],
     each: Callable[[Some], Iterable[pa.RecordBatch]],
     schema: pa.Schema,
 ) -> pa.Table:
-    """The rows of little work, which is done before a Spark job would have begun."""
+    """The rows of all pieces: by a Spark job, or here if that is done before one would begin."""
+    if work.bytes[source.key] > HERE:
+        return _watched(work, label, over(work.spark, pieces, each, schema))
     found: list[pa.RecordBatch] = []
+    left = work.left
+    began = time.monotonic()
     for number, piece in enumerate(pieces):
+        if time.monotonic() - began > left:
+            raise too_long(label, left)
         if work.progress is not None:
             work.progress(label, number, len(pieces))
         try:
@@ -258,6 +265,14 @@ def _here(
         except Failed as error:
             raise Failed(f"{label}: {error}") from None
     return pa.Table.from_batches(found, schema)
+
+
+def _watched(work: Work, label: str, frame: DataFrame) -> pa.Table:
+    """The rows of a Spark job that is watched, and stopped when its time is up."""
+    with watched(work.spark, label, work.progress, work.left) as watch:
+        rows = frame.toArrow()
+    work.jobs += watch.jobs
+    return rows
 
 
 def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: int) -> DataFrame:

@@ -139,8 +139,7 @@ def located(source: Table | Array, parts: Sequence[Part]) -> Filter:
 
 def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
     """Each hop and level with its filters, made from filters alone; nothing is read."""
-    selected = plan.selection.dataset
-    at: dict[Key, Filter] = {selected.key: _few(selected, plan.selection.at)}
+    at: dict[Key, Filter] = {plan.selection.dataset.key: _selected(plan)}
     for hop in plan.hops:
         image, source = hop.image.key, hop.source.key
         above: Filter | None = None
@@ -151,12 +150,23 @@ def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
         assert above is not None
         # What was found is now itself asked about, box by box, whoever it was found for.
         asked = _existing(hop.source, located(hop.source, parts))
-        at[source] = _few(hop.source, (at[source] | asked if source in at else asked).loose())
+        at[source] = fewest(hop.source, at[source] | asked if source in at else asked)
 
 
-def _few(dataset: Table | Array, at: Filter) -> Filter:
-    """The same cells in fewer boxes, where they are very many."""
-    return at.merged() if isinstance(dataset, Array) and len(at) > MANY else at
+def _selected(plan: Plan) -> Filter:
+    """The selection; in fewer boxes where it is very large and all who are asked know regions."""
+    selected, at = plan.selection.dataset, plan.selection.at
+    first = [i for hop in plan.hops if hop.image.key == selected.key for i in hop.inversions]
+    regions = all(w.of_regions for i in first for w in i.weak)
+    return fewest(selected, at) if regions and len(at) > MANY else at
+
+
+def fewest(dataset: Table | Array, at: Filter) -> Filter:
+    """The same part of a dataset, each different box once; very many cells in fewer boxes."""
+    found = at.loose()
+    if isinstance(dataset, Table) or len(found) <= MANY:
+        return found
+    return _existing(dataset, found).merged()
 
 
 def outline(plan: Plan) -> dict[Key, Filter]:
@@ -187,13 +197,12 @@ def _table_price(hop: Hop, level: Level, table: Table, filter_: Filter) -> Price
 
 def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where: Filter) -> Price:
     """A price for cells; the top level of an array is known from its coordinates, and is free."""
-    inner = arrays.inside(array, where)
+    inner = arrays.inside(array, where).loose()
     steps = _distinct_steps(array, inner)
     if level.name != ELEMENT:
         return Price(hop, level, (), steps, None)
     found = tuple(c for v in _all_variables(parts) for c, _ in arrays.touched(array, v, inner))
-    sizes = [s.high - s.low + 1 for s in inner.spans.values()]
-    cells = int(np.prod(np.array(sizes, float), axis=0).sum()) * len(_all_variables(parts))
+    cells = int(inner.points) * len(_all_variables(parts))
     return Price(hop, level, found, steps, min(cells, array.cells))
 
 

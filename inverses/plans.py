@@ -84,10 +84,14 @@ class Hop:
         return self.levels[-1].guarantee
 
     @property
+    def inversions(self) -> list[Inversion]:
+        """All inversions, of every level."""
+        return [i for level in self.levels for i in level.inversions]
+
+    @property
     def beside(self) -> bool:
         """Whether something is verified by what is at the box's other ports."""
-        checks = (v for level in self.levels for i in level.inversions for v in i.verify)
-        return any(v.beside for v in checks)
+        return any(v.beside for i in self.inversions for v in i.verify)
 
     def finds(self, inversion: Inversion) -> list[Attribute]:
         """The attributes of the source that an inversion says it finds."""
@@ -147,5 +151,5 @@ class Plan:
     def attributes(self) -> list[str]:
         """The attributes that the guarantee is with respect to."""
         first = [h for h in self.hops if h.image.key == self.selection.dataset.key]
-        used = [i.attribute for h in first for level in h.levels for i in level.inversions]
+        used = [i.attribute for h in first for i in h.inversions]
         return list(dict.fromkeys(used)) or list(self.selection.attributes)

@@ -78,6 +78,11 @@ class Registration:
 class WeakInverse(Registration):
     """From the selected values of an attribute to a filter, without looking at the data."""
 
+    @property
+    def of_regions(self) -> bool:
+        """Whether what it says of a region is what it says of all cells there, one by one."""
+        return self.box is Box or FAITHFUL in self.promises
+
     def __call__(self, box: Box, at: Filter, source: Table | Array) -> Filter:
         found: Filter = self.function(box, at, source)
         known = source.dims if isinstance(source, Array) else source.columns
@@ -272,7 +277,8 @@ class Registry:
 
     def sweep_of(self, box: Box) -> Sweep | None:
         """How what is behind very many cells that a box made is found as one, if anybody said."""
-        return next((s for s in self.sweeps if isinstance(box, s.box)), None)
+        mine = (s for s in self.sweeps if isinstance(box, s.box))
+        return max(mine, key=lambda s: len(s.box.__mro__), default=None)
 
     def faithful(
         self, box: Box, port: str, image: Table | Array, source: Table | Array

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from inverses import as_one
 from inverses.answer import Answer, Found, estimated_seconds
+from inverses.as_one import able, sweeping, very_many
 from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
 from inverses.outline import Price
@@ -113,8 +113,8 @@ def asked_as_one(plan: Plan) -> list[str]:
     """What is said of a selection so large that nobody looks at what is behind each of its data."""
     selection = plan.selection
     first = [hop for hop in plan.hops if hop.image.key == selection.dataset.key]
-    told = [hop for hop in first if as_one.able(hop) and as_one.many(hop, selection.at)]
-    swept = [hop.source.name for hop in told if as_one.sweeping(hop)]
+    told = [hop for hop in first if able(hop) and very_many(hop, selection.at)]
+    swept = [hop.source.name for hop in told if sweeping(hop)]
     how = f", by one more pass over {', '.join(dict.fromkeys(swept))}" if swept else ""
     said = f"asked about as one{how}: what is behind all {len(selection):,}, not behind each"
     return [said] if told else []
@@ -170,6 +170,9 @@ def told(answer: Answer) -> list[str]:
         lines.append(_found(f"{name}{own}", found, answer.guarantee(name)))
     hops = [hop for each in plans for hop in each.hops]
     lines += dict.fromkeys(_because(hop, level) for hop in hops for level in hop.levels)
+    links = [each for found in answer.lineage.values() for each in found.links.items()]
+    together = dict.fromkeys(image for (image, _), known in links if known is None)
+    lines += [f"asked about as one: {', '.join(together)}"] if together else []
     chunks = sum(f.chunks_read for f in answer.lineage.values())
     total = sum(f.bytes_read for f in answer.lineage.values())
     jobs = many(int(answer.spark["jobs"]), "Spark job")

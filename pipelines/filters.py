@@ -73,6 +73,12 @@ class Span:
         return np.asarray((self.low == low) & (self.high == high))
 
     @property
+    def single(self) -> bool:
+        """Whether each range is a single value."""
+        kind = self.low.dtype.kind
+        return self.low is self.high or np.array_equal(self.low, self.high, equal_nan=kind == "f")
+
+    @property
     def empty(self) -> NDArray[np.bool_]:
         return np.asarray(self.low > self.high)
 
@@ -134,6 +140,12 @@ class Filter:
             return self.spans[key]
         return _everything(other.spans[key].low.dtype, len(self))
 
+    @property
+    def points(self) -> float:
+        """How many whole numbers, or places of whole numbers, all boxes hold, each for itself."""
+        sizes = [s.high - s.low + 1.0 for s in self.spans.values()]
+        return float(np.prod(sizes, axis=0).sum()) if sizes else float(len(self))
+
     def span(self, key: str) -> Span | None:
         """The restriction on `key`, or None where there is none."""
         return self.spans.get(key)
@@ -159,9 +171,7 @@ class Filter:
     def _ends(self, without: str = "") -> list[Values]:
         """The ends of all boxes, key by key."""
         spans = [s for k, s in self.spans.items() if k != without]
-        points = [s.low is s.high or np.array_equal(s.low, s.high) for s in spans]
-        every = zip(spans, points, strict=True)
-        return [end for s, point in every for end in ((s.low,) if point else (s.low, s.high))]
+        return [end for s in spans for end in ((s.low,) if s.single else (s.low, s.high))]
 
     def merged(self) -> Filter:
         """The same part of whole numbers, in fewer boxes: those side by side become one.
@@ -170,6 +180,8 @@ class Filter:
         y 1..2 and x 4..5
         """
         found = self.loose()
+        if not len(found):
+            return found
         for key in reversed(list(found.spans)):
             found = found._merged_along(key)
         return found
@@ -178,15 +190,8 @@ class Filter:
         """This filter with boxes that differ in one key alone, and leave no gap there, made one."""
         alike = _alike(self._ends(without=key)) if len(self.spans) > 1 else np.zeros(len(self), int)
         order = np.lexsort([self.spans[key].low, alike])
-        mine, low, high = alike[order], self.spans[key].low[order], self.spans[key].high[order]
-        apart = mine * (high.max(initial=0) - low.min(initial=0) + 2)
-        reach = np.maximum.accumulate(apart + high) - apart
-        starts = np.ones(len(order), bool)
-        starts[1:] = (mine[1:] != mine[:-1]) | (low[1:] > reach[:-1] + 1)
-        first = np.flatnonzero(starts)
-        ends = np.append(first[1:], len(order)) - 1
-        spans = {**self[order[first]].spans, key: Span(low[first], reach[ends])}
-        return Filter(np.arange(len(first)), spans)
+        first, joined = _runs(alike[order], self.spans[key][order])
+        return Filter(np.arange(len(first)), {**self[order[first]].spans, key: joined})
 
     def to(self, **spans: Span | None) -> Filter:
         """A filter for the same owners, box by box, on other keys (None restricts nothing)."""
@@ -289,6 +294,17 @@ def _pairs(left: Values, right: Values) -> tuple[NDArray[np.int64], NDArray[np.i
     return mine, order[first[mine] + step]
 
 
+def _runs(group: NDArray[np.int64], each: Span) -> tuple[NDArray[np.int64], Span]:
+    """Where runs of ranges without a gap start, and each as one; they come by group and low end."""
+    apart = group * (each.high.max() - each.low.min() + 2)
+    reach = np.maximum.accumulate(apart + each.high) - apart
+    starts = np.ones(len(group), bool)
+    starts[1:] = (group[1:] != group[:-1]) | (each.low[1:] > reach[:-1] + 1)
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(group)) - 1
+    return first, Span(each.low[first], reach[last])
+
+
 def _alike(columns: list[Values]) -> NDArray[np.int64]:
     """A number for each row of some columns, the same for equal rows alone."""
     found = np.zeros(len(columns[0]), np.int64)
@@ -300,7 +316,8 @@ def _alike(columns: list[Values]) -> NDArray[np.int64]:
 
 def _encoded(values: Values) -> NDArray[np.int64]:
     """A number for each value, from 0 in the order they first come; by hashing, not by sorting."""
-    return np.asarray(pa.array(values).dictionary_encode().indices).astype(np.int64)
+    stored = pa.array(values).dictionary_encode(null_encoding="encode")
+    return np.asarray(stored.indices).astype(np.int64)
 
 
 def _comparable(each: Span) -> Span:

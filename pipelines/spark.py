@@ -245,11 +245,16 @@ def _tasks(tracker: Any, group: str) -> tuple[int, int]:
 
 def _stop_after(context: Any, watch: Watch, label: str, seconds: float) -> None:
     if not watch.done.wait(seconds):
-        watch.stopped = TooDear(
-            f"{label}: not done after the {seconds:,.0f} s that were left for it; select fewer "
-            "rows, or raise --limit-seconds"
-        )
+        watch.stopped = too_long(label, seconds)
         context.cancelJobGroup(watch.group)
+
+
+def too_long(label: str, seconds: float) -> TooDear:
+    """The error for work that is stopped because its time is up."""
+    return TooDear(
+        f"{label}: not done after the {seconds:,.0f} s that were left for it; select fewer "
+        "rows, or raise --limit-seconds"
+    )
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +91,9 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     if not filter_.spans:
         owners = np.unique(filter_.owner)
         return np.repeat(owners, rows.num_rows), np.tile(np.arange(rows.num_rows), len(owners))
-    found = {key: _between(column(rows, key), each) for key, each in filter_.spans.items()}
-    start = min(found, key=lambda key: int(found[key].counts.sum()))
-    box, position = found[start].pairs()
-    for key in sorted(found.keys() - {start}, key=lambda key: int(found[key].counts.sum())):
+    start, *others = sorted(filter_.spans, key=lambda key: _found(rows, filter_, key))
+    box, position = _between(column(rows, start), filter_.spans[start]).pairs()
+    for key in others:
         each = filter_.spans[key]
         values = column(rows, key)[position]
         inside = (values >= each.low[box]) & (values <= each.high[box])
@@ -104,6 +103,13 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     owner = filter_.owner[box]
     first = np.unique(numbered([owner, position]), return_index=True)[1]
     return owner[first], position[first]
+
+
+def _found(rows: pa.Table, filter_: Filter, key: str) -> float:
+    """How many pairs of a box and a row one column leaves; endless where it cannot be sorted."""
+    if rows[key].null_count:
+        return inf
+    return float(_between(column(rows, key), filter_.spans[key]).counts.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,11 +21,11 @@ from inverses.registry import (
     weakly_inverts,
 )
 from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines import tables
 from pipelines.arrays import Ranges, block, cells_in, touched
 from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered, with_edge
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter, Span
-from pipelines.tables import numbered as each_its_number
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 EXACTLY: dict[str, Any] = {**CELLS, "needs": [COMPLETE], "promises": [COMPLETE, PURE]}
@@ -82,7 +82,7 @@ def on_top(box: Composite, at: Row, seen: Seen, source: Array) -> Mask:
     """The first valid cell in time, or the latest."""
     sign = 1 if box.how == "first" else -1
     time = np.where(np.isnan(seen["value"]), np.inf, sign * seen[source.dims[0]])
-    group = each_its_number([seen["owner"], seen["variable"]])
+    group = tables.numbered([seen["owner"], seen["variable"]])
     best = np.full(group.max(initial=-1) + 1, np.inf)
     np.minimum.at(best, group, time)
     return np.asarray((time == best[group]) & np.isfinite(time))

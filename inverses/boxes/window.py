@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from pipelines.boxes.window import (
     WindowExtreme,
     WindowMean,
     WindowMedian,
+    folded,
 )
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
@@ -73,15 +73,16 @@ def attaining(
     """Window by window of a block, the cells that are what was made of it."""
     field: Any = inputs[port]
     rows, columns = (box.steps(field, dim) for dim in ("lat", "lon"))
+    sizes, nearer = (len(rows), len(columns)), np.fmin if box.which == "max" else np.fmax
     time, lat, lon = start_of(field, ranges)
     for variable, wanted in asked.items():
         padded = box.padded(field, variable, ranges)
-        made = box.of_windows(padded, len(rows), len(columns))
-        kept = np.zeros(padded.shape, bool)
-        for y, x in product(range(len(rows)), range(len(columns))):
-            part = np.s_[:, y : y + made.shape[1], x : x + made.shape[2]]
-            kept[part] |= wanted & (padded[part] == made)
-        yield Swept(variable, (time, lat + rows[0], lon + columns[0]), padded, kept)
+        made = np.where(wanted, box.of_windows(padded, *sizes), np.nan)
+        around = [(0, 0), *((n - 1, n - 1) for n in sizes)]
+        # Of all windows with a cell in them the least maximum is it, or none of them is.
+        nearest = folded(nearer, np.pad(made, around, constant_values=np.nan), *sizes)
+        first = (time, lat + rows[0], lon + columns[0])
+        yield Swept(variable, first, padded, padded == nearest)
 
 
 @weakly_inverts(Gradient, promises=[COMPLETE, PURE, FAITHFUL], **CELLS)
@@ -150,13 +151,20 @@ def turning(
     field: Any = inputs[port]
     known = [_known(field, dim) for dim in ("lat", "lon")]
     rows, columns = ((known[0][d] & known[1][d])[slice(*ranges[d])] for d in ("lat", "lon"))
-    found = np.nonzero(asked[box.result] & rows[:, None] & columns)
-    step, lat, lon = found[0], found[1] + ranges["lat"][0], found[2] + ranges["lon"][0]
-    steps = {field.dims[0]: ranges[field.dims[0]]}
+    step, lat, lon = np.nonzero(asked[box.result] & rows[:, None] & columns)
+    wide = {**ranges, **{d: _with_neighbours(field, d, *ranges[d]) for d in ("lat", "lon")}}
+    first = start_of(field, wide)
+    lat, lon = lat + ranges["lat"][0], lon + ranges["lon"][0]
     for variable, dim in ((box.north, "lon"), (box.east, "lat")):
-        values = block(field, variable, steps)
+        values = block(field, variable, wide)
         kept = np.zeros(values.shape, bool)
         for each in neighbours(field, dim):
             y, x = (each[lat], lon) if dim == "lat" else (lat, each[lon])
-            kept[step, y % field.size["lat"], x % field.size["lon"]] = True
-        yield Swept(variable, start_of(field, steps), values, kept)
+            kept[step, y - first[1], x - first[2]] = True
+        yield Swept(variable, first, values, kept)
+
+
+def _with_neighbours(source: Array, dim: str, first: int, stop: int) -> tuple[int, int]:
+    """A range of places with the neighbours of its ends."""
+    before, after = neighbours(source, dim)
+    return int(before[first]), int(after[stop - 1]) + 1

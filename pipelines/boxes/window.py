@@ -110,8 +110,8 @@ class WindowMean(Window):
 
     def of_windows(self, padded: Values, rows: int, columns: int) -> Values:
         there = np.isfinite(padded)
-        count = _folded(np.add, there.astype(np.int64), rows, columns)
-        total = _folded(np.add, np.where(there, padded, 0.0), rows, columns)
+        count = folded(np.add, there.astype(np.int64), rows, columns)
+        total = folded(np.add, np.where(there, padded, 0.0), rows, columns)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
@@ -136,7 +136,7 @@ class WindowExtreme(Window):
         one_of(self.which, ("max", "min"), "extreme", self.name)
 
     def of_windows(self, padded: Values, rows: int, columns: int) -> Values:
-        return _folded(np.fmax if self.which == "max" else np.fmin, padded, rows, columns)
+        return folded(np.fmax if self.which == "max" else np.fmin, padded, rows, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def median(values: Values) -> Values:
     return np.where(count > 0, (low + high) / 2, np.nan)
 
 
-def _folded(
+def folded(
     join: Callable[[Any, Any], Any], values: NDArray[Any], rows: int, columns: int
 ) -> NDArray[Any]:
     """Every window's cells joined, columns first, then rows, in the same order wherever it lies."""

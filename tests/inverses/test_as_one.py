@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from inverses.answer import Answer, Limits
 from inverses.as_one import able
 from inverses.making import made_by
+from inverses.outline import fewest
 from inverses.plans import Hop
 from inverses.registry import Registry
 from inverses.samples import Sample, samples
@@ -25,10 +26,11 @@ from inverses.sweeps import Sweep, Swept
 from inverses.trace import trace
 from inverses.trials import data_of, found_as_one, found_by, inversions
 from pipelines.boxes.box import ArrayBox, Box
-from pipelines.boxes.landcover import Label
+from pipelines.boxes.landcover import FindRegions, Label
 from pipelines.boxes.window import WindowMean
+from pipelines.contents import held_array
 from pipelines.errors import Refused, TooDear
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter, Span, span, where
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
@@ -170,20 +172,54 @@ def test_on_spark_and_here_a_whole_array_has_behind_it_what_its_cells_have(
     text = (
         f"name: x\nsources: {{field: {{path: {field}}}}}\nboxes:\n{before}  made: {BOXES[name]}\n"
     )
-    where = "lat > -70 and time < '2000-01-01T18:00'"
-    one_by_one = traced(text, tmp_path, spark, where)
+    asked = "lat > -70 and time < '2000-01-01T18:00'"
+    one_by_one = traced(text, tmp_path, spark, asked)
     assert one_by_one.behind(0)
     for module in ("inverses.outline", "inverses.as_one"):
         monkeypatch.setattr(f"{module}.MANY", 0)
-    here = traced(text, tmp_path, spark, where)
+    here = traced(text, tmp_path, spark, asked)
     monkeypatch.setattr("inverses.inverting.HERE", -1)
-    on_spark = traced(text, tmp_path, spark, where)
+    on_spark = traced(text, tmp_path, spark, asked)
     assert on_spark.spark["jobs"] > 0
     for answer in (here, on_spark):
         assert cells_of(answer, "field") == cells_of(one_by_one, "field")
         assert answer.guarantee("field") == one_by_one.guarantee("field")
         with pytest.raises(Refused, match="asked about as one"):
             answer.behind(0)
+
+
+def test_one_datum_with_very_many_cells_behind_it_is_not_many_data(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inverses.as_one.CELLS", 10)
+    field = smooth_field(tmp_path / "field.zarr", (4, 7, 12), (3, 4, 5))
+    box = "{box: reduce, inputs: {field: field}, params: {over: 'time,lat,lon'}}"
+    text = f"name: x\nsources: {{field: {{path: {field}}}}}\nboxes:\n  made: {box}\n"
+    answer = traced(text, tmp_path, spark, attributes=["a"])
+    assert len(answer.behind(0)["field"]) == 4 * 7 * 12
+
+
+def test_scattered_cells_that_share_a_step_count_that_step_once(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("inverses.outline", "inverses.as_one"):
+        monkeypatch.setattr(f"{module}.MANY", 5)
+    field = smooth_field(tmp_path / "field.zarr", (2, 6, 8), (2, 6, 8))
+    made = "{box: label, inputs: {field: field}, params: {variable: a}}"
+    text = f"name: x\nsources: {{field: {{path: {field}}}}}\nboxes:\n  made: {made}\n"
+    asked = "lat not between -40 and 40 and lon not between 80 and 100"
+    answer = traced(text, tmp_path, spark, asked, limits=Limits(cells=2 * 6 * 8))
+    assert answer.lineage["field"].links[answer.plan.selection.dataset.key] is None
+    monkeypatch.setattr("inverses.answer.estimated_seconds", lambda prices: 0.0)
+    with pytest.raises(TooDear, match="not done after"):
+        traced(text, tmp_path, spark, asked, limits=Limits(seconds=0.0))
+
+
+def test_the_sweep_of_the_box_itself_comes_before_that_of_what_it_is_like() -> None:
+    own = Sweep("own", FindRegions, one_too_few)
+    registry = replace(REGISTRY, sweeps=(*REGISTRY.sweeps, own))
+    assert registry.sweep_of(FindRegions()) == own
+    assert registry.sweep_of(Label()) != own
 
 
 def test_rows_that_very_many_share_are_looked_at_once(tmp_path: Path, spark: SparkSession) -> None:
@@ -211,3 +247,14 @@ boxes: {{made: {{box: top_n, inputs: {{rows: rows}}, params: {{by: x, n: 9000, k
 """
     with pytest.raises(TooDear, match=r"look at up to .* rows"):
         traced(text, tmp_path, spark, limits=Limits(cells=1_000_000))
+
+
+def test_boxes_that_leave_a_dimension_open_are_merged_with_others_and_lose_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("inverses.outline.MANY", 0)
+    places = {d: np.arange(9) for d in ("time", "lat", "lon")}
+    array = held_array("field", (), places, {})
+    some = where(time=span([0, 0, 3]), lat=span([1, 2, 5]))
+    both = fewest(array, some | where(time=span([1, 7])))
+    assert both.points == 3 + 2 * 9

@@ -163,3 +163,21 @@ def test_filters_speak_spark_sql() -> None:
 def test_many_boxes_are_told_by_what_is_around_them() -> None:
     many = Filter(np.arange(50), {"a": span(np.arange(50))})
     assert many.text() == "50 boxes within a 0..49"
+
+
+def test_merging_keeps_every_place_and_needs_no_more_boxes() -> None:
+    chance = np.random.default_rng(0)
+    for _ in range(300):
+        count = int(chance.integers(1, 30))
+        low = {k: chance.integers(-3, 5, count) for k in ("a", "b", "c")[: chance.integers(1, 4)]}
+        spans = {k: Span(v, v + chance.integers(0, 3, count)) for k, v in low.items()}
+        boxes = Filter(np.zeros(count, np.int64), spans)
+        assert len(boxes.merged()) <= count
+        assert _places(boxes.merged()) == _places(boxes)
+    assert len(boxes[np.zeros(0, np.int64)].merged()) == 0
+
+
+def _places(boxes: Filter) -> set[tuple[int, ...]]:
+    low = np.column_stack([s.low for s in boxes.spans.values()])
+    high = np.column_stack([s.high for s in boxes.spans.values()])
+    return set(map(tuple, lattice(low, high)[1].tolist()))
