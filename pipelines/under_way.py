@@ -40,8 +40,13 @@ class Entry:
         self._contents: dict[str, Future[str]] = {}
 
     def begin(self) -> None:
-        """Start to write down that the run has begun, unless that has been done."""
+        """Start what is to be done while Spark has the word, unless that has been done.
+
+        The run is written down as begun, and what it has made so far is read.
+        """
         _ = self._sources
+        for name in self.made.keys() - self._contents.keys():
+            self._contents[name] = self._beside.submit(content, self.made[name])
 
     @cached_property
     def _journal(self) -> Future[History]:
@@ -68,13 +73,13 @@ class Entry:
     def add(self, name: str, dataset: Dataset) -> None:
         """Note a dataset that was published."""
         self.made[name] = dataset
-        self._contents[name] = self._beside.submit(content, dataset)
 
     def contents(self) -> list[tuple[Dataset, str]]:
         """The sources and what was made, each with its fingerprint.
 
         Where sources could not be named the run has failed, and has made nothing.
         """
+        self.begin()
         named = {} if self._sources.exception() else self.sources()
         sources = [(dataset, content(dataset)) for dataset in named.values()]
         return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
