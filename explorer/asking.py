@@ -12,8 +12,9 @@ import param
 
 from explorer.suspects import Suspect, suspects
 from explorer.work import Work
-from inverses.answer import Answer, Found, Limits
+from inverses.answer import Answer, Found
 from inverses.guarantees import wish
+from inverses.limits import Limits
 from inverses.outline import Price, outline, prices
 from inverses.planner import plan
 from inverses.plans import Plan

@@ -21,9 +21,9 @@ from explorer.grid import print_grid, printable
 from explorer.shown import dataset_json, dataset_row, first_rows, plans_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
-from inverses.answer import Limits
 from inverses.guarantees import names
 from inverses.inferring import inferable
+from inverses.limits import Limits
 from inverses.outline import Price
 from inverses.partial import Only, run_only
 from inverses.plans import Plan

@@ -28,7 +28,7 @@ from explorer.state import State, is_field
 from explorer.text import plain
 from explorer.why import Why
 from explorer.work import Engine, Work
-from inverses.answer import Limits
+from inverses.limits import Limits
 from inverses.registry import Registry
 from pipelines.workspace import Workspace
 

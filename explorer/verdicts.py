@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from inverses.answer import Limits
 from inverses.check import Finding, check
 from inverses.evidence import gathered
 from inverses.guarantees import names
 from inverses.impact import Impact, impact
+from inverses.limits import Limits
 from inverses.probing import probe
 from inverses.registry import Registry
 from inverses.words import many

@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from inverses.answer import Limits, plain_value
+from inverses.answer import plain_value
 from inverses.guarantees import EXACT, Guarantee, names, wish
 from inverses.inverting import invert
+from inverses.limits import Limits
 from inverses.outline import VARIABLE
 from inverses.planner import behind, plan
 from inverses.plans import Plan

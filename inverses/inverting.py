@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from inverses.answer import Limits
 from inverses.as_one import (
     able,
     around,
@@ -34,6 +33,7 @@ from inverses.candidates import (
     settled_batches,
     straddles,
 )
+from inverses.limits import Limits
 from inverses.outline import Part, combined, parts_of
 from inverses.plans import Hop
 from inverses.registry import Inputs

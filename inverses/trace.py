@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from inverses.answer import NO_LINKS, Answer, Found, Limits, Links
+from inverses.answer import NO_LINKS, Answer, Found, Links
 from inverses.candidates import Question
 from inverses.inverting import Work, asked_alone, inverted
+from inverses.limits import Limits
 from inverses.outline import Part, Price
 from inverses.plans import Plan
 from inverses.registry import Registry

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from inverses.answer import Limits
 from inverses.candidates import BEFORE_ROW
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
 from inverses.inverting import Work, invert, inverted_as_one
+from inverses.limits import Limits
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from inverses.answer import Limits
 from inverses.guarantees import wish
 from inverses.inferring import inferring
+from inverses.limits import Limits
 from inverses.outline import Price, prices
 from inverses.planner import behind, plan
 from inverses.plans import Plan

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from inverses.answer import Answer, Found, estimated_seconds
+from inverses.answer import Answer, Found
 from inverses.as_one import able, sweeping, very_many
 from inverses.counting import many as many
 from inverses.guarantees import Guarantee, names, sign
+from inverses.limits import estimated_seconds
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
 from inverses.registry import Registration

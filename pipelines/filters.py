@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.ends import further, least_and_greatest
+from pipelines.likeness import alike, pairs, runs
 from pipelines.moments import in_words
 
 Values = NDArray[Any]
@@ -129,7 +129,7 @@ class Filter:
         )
 
     def __and__(self, other: Filter) -> Filter:
-        mine, theirs = _pairs(self.owner, other.owner)
+        mine, theirs = pairs(self.owner, other.owner)
         left, right = self[mine], other[theirs]
         both = {k: left.spans[k] & right.spans[k] for k in left.spans if k in right.spans}
         return Filter(left.owner, {**left.spans, **right.spans, **both}).without_empty()
@@ -165,7 +165,7 @@ class Filter:
         """The same part of the dataset, each different box once and an owner to itself."""
         if not self.spans:
             return Filter(np.zeros(min(len(self), 1), np.int64), {})
-        _, first = np.unique(_alike(self._ends()), return_index=True)
+        _, first = np.unique(alike(self._ends()), return_index=True)
         return Filter(np.arange(len(first)), self[np.sort(first)].spans)
 
     def _ends(self, without: str = "") -> list[Values]:
@@ -188,10 +188,13 @@ class Filter:
 
     def _merged_along(self, key: str) -> Filter:
         """This filter with boxes that differ in one key alone, and leave no gap there, made one."""
-        alike = _alike(self._ends(without=key)) if len(self.spans) > 1 else np.zeros(len(self), int)
-        order = np.lexsort([self.spans[key].low, alike])
-        first, joined = _runs(alike[order], self.spans[key][order])
-        return Filter(np.arange(len(first)), {**self[order[first]].spans, key: joined})
+        others = self._ends(without=key)
+        group = alike(others) if others else np.zeros(len(self), np.int64)
+        order = np.lexsort([self.spans[key].low, group])
+        low, high = self.spans[key].low[order], self.spans[key].high[order]
+        first, reach = runs(group[order], low, high)
+        spans = {**self[order[first]].spans, key: Span(low[first], reach)}
+        return Filter(np.arange(len(first)), spans)
 
     def to(self, **spans: Span | None) -> Filter:
         """A filter for the same owners, box by box, on other keys (None restricts nothing)."""
@@ -279,45 +282,6 @@ def lattice(
     for axis in reversed(range(low.shape[1])):
         rest, points[:, axis] = np.divmod(rest, sizes[box, axis])
     return box, points + low[box]
-
-
-def _pairs(left: Values, right: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The positions of every pair of equal values."""
-    if np.array_equal(left, right) and len(np.unique(left)) == len(left):
-        same = np.arange(len(left))
-        return same, same
-    order = np.argsort(right, kind="stable")
-    first = np.searchsorted(right, left, "left", sorter=order)
-    last = np.searchsorted(right, left, "right", sorter=order)
-    mine = np.repeat(np.arange(len(left)), last - first)
-    step = np.arange(len(mine)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-    return mine, order[first[mine] + step]
-
-
-def _runs(group: NDArray[np.int64], each: Span) -> tuple[NDArray[np.int64], Span]:
-    """Where runs of ranges without a gap start, and each as one; they come by group and low end."""
-    apart = group * (each.high.max() - each.low.min() + 2)
-    reach = np.maximum.accumulate(apart + each.high) - apart
-    starts = np.ones(len(group), bool)
-    starts[1:] = (group[1:] != group[:-1]) | (each.low[1:] > reach[:-1] + 1)
-    first = np.flatnonzero(starts)
-    last = np.append(first[1:], len(group)) - 1
-    return first, Span(each.low[first], reach[last])
-
-
-def _alike(columns: list[Values]) -> NDArray[np.int64]:
-    """A number for each row of some columns, the same for equal rows alone."""
-    found = np.zeros(len(columns[0]), np.int64)
-    for each in columns:
-        number = _encoded(each)
-        found = _encoded(found * (number.max(initial=0) + 1) + number)
-    return found
-
-
-def _encoded(values: Values) -> NDArray[np.int64]:
-    """A number for each value, from 0 in the order they first come; by hashing, not by sorting."""
-    stored = pa.array(values).dictionary_encode(null_encoding="encode")
-    return np.asarray(stored.indices).astype(np.int64)
 
 
 def _comparable(each: Span) -> Span:

@@ -14,7 +14,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from inverses.answer import Answer, Limits
+from inverses.answer import Answer
+from inverses.limits import Limits
 from inverses.registry import Registry
 from inverses.trace import trace
 from pipelines.errors import Failed, TooDear

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from inverses.answer import Answer, Limits
+from inverses.answer import Answer
 from inverses.as_one import able
+from inverses.limits import Limits
 from inverses.making import made_by
 from inverses.outline import fewest
 from inverses.plans import Hop
@@ -210,7 +211,7 @@ def test_scattered_cells_that_share_a_step_count_that_step_once(
     asked = "lat not between -40 and 40 and lon not between 80 and 100"
     answer = traced(text, tmp_path, spark, asked, limits=Limits(cells=2 * 6 * 8))
     assert answer.lineage["field"].links[answer.plan.selection.dataset.key] is None
-    monkeypatch.setattr("inverses.answer.estimated_seconds", lambda prices: 0.0)
+    monkeypatch.setattr("inverses.limits.estimated_seconds", lambda prices: 0.0)
     with pytest.raises(TooDear, match="not done after"):
         traced(text, tmp_path, spark, asked, limits=Limits(seconds=0.0))
 

@@ -18,10 +18,10 @@ import zarr
 from pyspark.sql import SparkSession
 
 from inverses import touching
-from inverses.answer import Limits
 from inverses.guarantees import EXACT
 from inverses.impact import Impact, impact
 from inverses.inverting import invert
+from inverses.limits import Limits
 from inverses.selection import select
 from pipelines import tables
 from pipelines.datasets import Group, Table

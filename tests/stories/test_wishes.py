@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from explorer.evidence import opened
-from inverses.answer import Answer, Limits
+from inverses.answer import Answer
+from inverses.limits import Limits
 from inverses.plans import Plan
 from inverses.trace import trace_each
 from pipelines.workspace import Workspace
