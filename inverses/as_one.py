@@ -49,18 +49,24 @@ def very_many(hop: Hop, at: Filter) -> bool:
     return sum(inside(hop.source, p.filter).points for p in parts) > CELLS
 
 
-def shared(hop: Hop, at: Filter, parts: list[Part]) -> bool:
-    """Whether very many data that lead into a table share most of their rows there.
+def apart(source: Table | Array, at: Filter, parts: list[Part]) -> None:
+    """No parts as one: each datum is asked about by itself."""
+
+
+def shared(source: Table | Array, at: Filter, parts: list[Part]) -> list[Part] | None:
+    """Parts as one if very many data that lead into a table share most of their rows there.
 
     What is verified is so datum by datum, and scalar parts meet datum by datum.
     """
     alone = any(p.checks for p in parts) or sum(p.scalar for p in parts) > 1
-    if len(at) <= MANY or alone or not isinstance(hop.source, Table):
-        return False
-    return any(len(p.filter) > MORE * len(p.filter.loose()) for p in parts)
+    if len(at) <= MANY or alone or not isinstance(source, Table):
+        return None
+    few = as_one(source, at, parts)
+    sharing = (len(p.filter) > MORE * len(f.filter) for p, f in zip(parts, few, strict=True))
+    return few if any(sharing) else None
 
 
-def as_one(source: Table | Array, parts: list[Part]) -> list[Part]:
+def as_one(source: Table | Array, at: Filter, parts: list[Part]) -> list[Part]:
     """Parts in which whatever is found is found for one datum, and so looked at once."""
     few = [fewest(source, p.filter) for p in parts]
     one = [Filter(np.zeros(len(f), np.int64), f.spans) for f in few]

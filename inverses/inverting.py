@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from inverses.as_one import (
     able,
+    apart,
     around,
     as_one,
     blocks_of,
@@ -125,18 +126,19 @@ def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop that is able to tell finds behind all cells in some boxes."""
     if sweeping(hop):
         return _swept(work, hop, at)
-    return each_inverted(work, hop, at, lambda hop, at, parts: True)
+    return each_inverted(work, hop, at, as_one)
 
 
 def each_inverted(
     work: Work,
     hop: Hop,
     at: Filter,
-    together: Callable[[Hop, Filter, list[Part]], bool] = lambda hop, at, parts: False,
+    together: Callable[[Table | Array, Filter, list[Part]], list[Part] | None] = apart,
 ) -> Inverted:
     """The candidates of a hop that count, level by level from the top; as one if `together`."""
     above: Filter | None = None
     found: pa.Table | None = None
+    one: list[Part] | None = None
     for level in hop.levels:
         with work.clocked("weak"):
             parts = parts_of(hop, level, at, above)
@@ -148,11 +150,10 @@ def each_inverted(
             outline = combined(parts)
             source = work.again.source(hop, outline) if work.again else hop.source
             asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
-            one = together(hop, at, parts)
-            mine = as_one(hop.source, parts) if one else parts
-            found = _asked(work, source, label_of(hop), asked, mine)
+            one = together(hop.source, at, parts)
+            found = _asked(work, source, label_of(hop), asked, one or parts)
     assert found is not None
-    return Inverted(hop, found, outline, one)
+    return Inverted(hop, found, outline, one is not None)
 
 
 def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
@@ -160,9 +161,10 @@ def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
     assert isinstance(hop.image, Array)
     (level,) = hop.levels
     with work.clocked("weak"):
-        parts = as_one(hop.source, parts_of(hop, level, at))
+        parts = as_one(hop.source, at, parts_of(hop, level, at))
         blocks = blocks_of(hop.image, at)
-        read = as_one(hop.source, parts_of(hop, level, around(hop.image, blocks)))
+        wide = around(hop.image, blocks)
+        read = as_one(hop.source, wide, parts_of(hop, level, wide))
     with work.clocked("verify"):
         _paid(work, hop.source, read)
         inputs = work.again.inputs(hop, at) if work.again else hop.inputs
