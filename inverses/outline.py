@@ -158,7 +158,8 @@ def _selected(plan: Plan) -> Filter:
     selected, at = plan.selection.dataset, plan.selection.at
     first = [i for hop in plan.hops if hop.image.key == selected.key for i in hop.inversions]
     regions = all(w.of_regions for i in first for w in i.weak)
-    return fewest(selected, at) if regions and len(at) > MANY else at
+    many = isinstance(selected, Array) and len(at) > MANY
+    return fewest(selected, at) if regions and many else at
 
 
 def fewest(dataset: Table | Array, at: Filter) -> Filter:
