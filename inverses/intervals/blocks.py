@@ -33,29 +33,30 @@ def unpacked(rows: Iterable[Sequence[Any]]) -> list[int]:
     >>> unpacked([(11, 12, None), (10, None, block), (5, None, None)])
     [5, 50, 60]
     """
+    every: list[int] = np.sort(unordered(rows)).tolist()
+    return every
+
+
+def unordered(rows: Iterable[Sequence[Any]]) -> Numbers:
+    """The same nodes as they come."""
     ranges: list[tuple[int, int]] = []
-    blocks: list[tuple[int, Numbers]] = []
+    blocks: list[tuple[int, bytes]] = []
     single: list[int] = []
     for first, last, nodes in rows:
         if nodes is not None:
-            blocks.append((first, np.frombuffer(nodes, STORED)))
+            blocks.append((first, nodes))
         elif last is not None:
             ranges.append((first, last))
         else:
             single.append(first)
-    found = [_within(np.array(sorted(ranges)), *_laid_out(blocks))] if ranges else []
-    every: list[int] = np.sort(np.concatenate([np.array(single, np.int64), *found])).tolist()
-    return every
+    found = _within(np.array(ranges), sorted(blocks)) if ranges else []
+    return np.concatenate([np.array(single, STORED), *found])
 
 
-def _laid_out(blocks: list[tuple[int, Numbers]]) -> tuple[Numbers, Numbers]:
-    """The places and the nodes of all blocks."""
-    places = [np.arange(first, first + len(nodes)) for first, nodes in blocks]
-    return np.concatenate(places), np.concatenate([nodes for _, nodes in blocks])
-
-
-def _within(ranges: Numbers, places: Numbers, nodes: Numbers) -> Numbers:
-    """The nodes whose place is in a range."""
-    at = np.searchsorted(ranges[:, 0], places, side="right") - 1
-    inside: Numbers = nodes[(at >= 0) & (places <= ranges[at, 1])]
-    return inside
+def _within(ranges: Numbers, blocks: list[tuple[int, bytes]]) -> list[Numbers]:
+    """The nodes whose place is in a range; all blocks that a range touches are there, in order."""
+    nodes = np.frombuffer(b"".join(held for _, held in blocks), STORED)
+    firsts = np.array([first for first, _ in blocks])
+    before = np.cumsum([0, *(len(held) // STORED.itemsize for _, held in blocks[:-1])])
+    at = ranges + (before - firsts)[np.searchsorted(firsts, ranges, side="right") - 1]
+    return [nodes[first : last + 1] for first, last in at.tolist()]
