@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import cycle
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -74,21 +73,17 @@ class Asked:
         return self.engine.dialect.name
 
     def compared(self, ours: Callable[[int], Any], peer: Callable[[int], Any]) -> Measured:
-        """Both sides in turns, each turn about another node; they must agree."""
+        """Both sides in turns, each turn about every node; they must agree."""
         for node in self.asked:
             assert ours(node) == peer(node), node
-        return self.timed(ours, peer)
-
-    def timed(self, ours: Callable[[int], Any], peer: Callable[[int], Any]) -> Measured:
-        """Both sides in turns, each turn about another node."""
-        mine, theirs = cycle(self.asked), cycle(self.asked)
-        return side_by_side(
-            lambda _: ours(next(mine)),
-            lambda _: peer(next(theirs)),
+        took = side_by_side(
+            lambda _: [ours(node) for node in self.asked],
+            lambda _: [peer(node) for node in self.asked],
             self.large.turns,
             self.large.warm,
             self.folder,
         )
+        return took.of_each(len(self.asked))
 
     def recursive(self, node: int) -> list[int]:
         """The ancestors by a recursive query, handed over in one value, which is faster."""

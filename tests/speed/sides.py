@@ -48,6 +48,11 @@ class Measured:
         """The other way round: how many times as long the peer takes."""
         return Measured(self.peer, self.ours)
 
+    def of_each(self, count: int) -> Measured:
+        """The seconds of one, where each turn took as many."""
+        ours, peer = (tuple(s / count for s in side) for side in (self.ours, self.peer))
+        return Measured(ours, peer)
+
 
 def side_by_side(ours: Side, peer: Side, turns: int, warm: int, folder: Path) -> Measured:
     """Time both in turns, after `warm` turns that do not count; who goes first alternates.
