@@ -39,7 +39,7 @@ from inverses.outline import Part, combined, parts_of
 from inverses.plans import Hop
 from inverses.registry import Inputs
 from inverses.replay import Again
-from pipelines.arrays import Chunk, inside
+from pipelines.arrays import Chunk, inside, remembering
 from pipelines.datasets import TUPLE, Array, Key, Table
 from pipelines.errors import Failed
 from pipelines.filters import Filter, Span, lattice
@@ -75,6 +75,7 @@ class Work:
     reads: dict[Key, set[Chunk | int]] = field(default_factory=dict)
     bytes: dict[Key, int] = field(default_factory=dict)
     boxes: dict[Key, Filter] = field(default_factory=dict)
+    beside: dict[Key, Inputs] = field(default_factory=dict)
 
     @property
     def left(self) -> float:
@@ -93,6 +94,20 @@ class Work:
         if image not in self.boxes:
             self.boxes[image] = at.merged()
         return self.boxes[image]
+
+    def inputs(self, hop: Hop, at: Filter) -> Inputs:
+        """All inputs of a hop's box, readable where data are asked about."""
+        return self.again.inputs(hop, at) if self.again else hop.inputs
+
+    def remembered(self, hop: Hop, at: Filter) -> Inputs:
+        """The same, read once for all hops from one image if that is done here."""
+        if self.bytes[hop.source.key] > HERE:
+            return self.inputs(hop, at)
+        if hop.image.key not in self.beside:
+            inputs = self.inputs(hop, at)
+            read = {a.key: remembering(a) for a in inputs.values() if isinstance(a, Array)}
+            self.beside[hop.image.key] = {p: read.get(a.key, a) for p, a in inputs.items()}
+        return self.beside[hop.image.key]
 
     def count(self, source: Table | Array, pieces: list[Piece]) -> None:
         """Note which chunks of a dataset are read, and how many bytes those hold."""
@@ -167,7 +182,7 @@ def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
         read = as_one(hop.source, wide, parts_of(hop, level, wide))
     with work.clocked("verify"):
         _paid(work, hop.source, read)
-        inputs = work.again.inputs(hop, at) if work.again else hop.inputs
+        inputs = work.remembered(hop, at)
         question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
         each = partial(swept, hop, question)
         rows = _done(work, hop.source, label_of(hop), blocks, each, question.schema)
@@ -184,9 +199,7 @@ def _beside(work: Work, hop: Hop, at: Filter) -> Inputs:
 
     Each is traced by a hop of its own, which checks it and counts what is read of it.
     """
-    if not hop.beside:
-        return {}
-    return work.again.inputs(hop, at) if work.again else hop.inputs
+    return work.inputs(hop, at) if hop.beside else {}
 
 
 def steps_of(array: Array, question: Question, parts: list[Part]) -> Filter:

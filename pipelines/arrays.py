@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -174,3 +174,26 @@ def _values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> NDArr
     with opened(array) as data:
         found = data[variable].transpose(*array.dims, ...).isel(index)
         return np.asarray(found.values).reshape([s.stop - s.start for s in index.values()])
+
+
+def remembering(array: Array) -> Array:
+    """The same array, of which no block is read twice: for as long as it is there, blocks stay."""
+    return replace(array, content=_Remembered(array))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Remembered:
+    """The cells of an array, and the blocks of them that were read."""
+
+    array: Array
+    blocks: dict[Any, NDArray[Any]] = field(default_factory=dict)
+
+    def coordinate(self, dim: str) -> NDArray[Any]:
+        return coordinate(self.array, dim)
+
+    def values(self, variable: str, ranges: Ranges) -> NDArray[Any]:
+        block = variable, *ranges.values()
+        if block not in self.blocks:
+            self.blocks[block] = _values(self.array, variable, [*ranges.values()])
+            self.blocks[block].flags.writeable = False
+        return self.blocks[block]

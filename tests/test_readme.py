@@ -74,9 +74,15 @@ def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
     asked = next(line for line in block("sh", "demo").splitlines() if "plan" in line)
     shown = re.search(r"^   hop .*?(?=^```)", (ROOT / "README.md").read_text(), re.M | re.S)
     assert shown is not None
-    functions = [line[81:114].strip() for line in shown[0].splitlines()]
     printed = shell(asked, folder).stdout.splitlines()[1:8]
-    assert [line[81:114].strip() for line in printed] == functions
+    assert [_without_sizes(line) for line in printed] == [
+        _without_sizes(line) for line in shown[0].splitlines()
+    ]
+
+
+def _without_sizes(line: str) -> str:
+    """A line of a plan without how many bytes are read, which libraries have a say in."""
+    return re.sub(r", [\d.]+ [kM]?B$", "", line)
 
 
 @pytest.mark.parametrize("title", ["", "wishes.py"])

@@ -34,15 +34,10 @@ MANY_STEPS = 100_000
 @weakly_inverts(ExtractMinima, image=Pressure, yields=[Time], promises=[COMPLETE, PURE])
 @weakly_inverts(ExtractMinima, image=WindSpeed, yields=[Time], promises=[COMPLETE, PURE])
 @weakly_inverts(ExtractMinima, image=WindDirection, yields=[Time], promises=[COMPLETE, PURE])
+@weakly_inverts(ExtractMinima, image=Location, yields=[Time], promises=[COMPLETE])
 def same_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
     """A minimum comes from the step that bears its time."""
     return at.to(time=at.span("time_index"))
-
-
-@weakly_inverts(ExtractMinima, image=Location, yields=[Time], promises=[COMPLETE])
-def any_step(box: ExtractMinima, at: Filter, source: Array) -> Filter:
-    """A place alone says nothing of the step."""
-    return at.to()
 
 
 @verifies(
@@ -130,14 +125,14 @@ def both_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
 
 @weakly_inverts(IdentifyTracks, image=Time, yields=[Time], promises=[COMPLETE, PURE])
 def same_time(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
-    """A track point bears the time of its minimum."""
-    return at.to(time_index=at.span("time_index"))
+    """A track point bears the time of its minimum, which lies where it lies."""
+    return at.to(**{name: at.span(name) for name in ("time_index", "lat_index", "lon_index")})
 
 
 @weakly_inverts(IdentifyTracks, image=Location, yields=[Location], promises=[COMPLETE, PURE])
 def same_place(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
-    """A track point lies where its minimum lies."""
-    return at.to(lat_index=at.span("lat_index"), lon_index=at.span("lon_index"))
+    """A track point lies where its minimum lies, which bears its time."""
+    return same_time(box, at, source)
 
 
 @weakly_inverts(

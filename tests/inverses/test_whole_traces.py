@@ -112,7 +112,6 @@ def test_both_boxes_run_one_after_the_other_follow_their_rules(
 
 SAYING = {narrows: "answered but never said", composes: "lost between hops"}
 WRONG: dict[str, tuple[Callable[[Story, Registry], None], str, dict[str, Any]]] = {
-    "looks between all places": (narrows, "same_place", {"function": wrong.between_all}),
     "forgets the outer ring": (composes, "neighbourhood", {"function": wrong.too_near}),
     "forgets the wind": (composes, "cone", {"yields": (Time, Location)}),
     "takes a track for a point": (composes, "cone", {"function": wrong.only_the_point}),

@@ -13,7 +13,7 @@ from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import ELEMENT, TUPLE, Array
 from pipelines.filters import Filter
 from tests import laws, oracles
-from tests.laws import INDEX, Item, Items
+from tests.laws import Item, Items
 from tests.strategies import World
 
 
@@ -34,11 +34,6 @@ def _linked_predecessors(world: World, row: int) -> Items:
     return oracles.linked_predecessors(world.points, key, world.box.near_km, world.box.far_km)
 
 
-def _same(world: World, row: int, *columns: str) -> Items:
-    key = dict(zip(INDEX, laws.indices(world.made)[row], strict=True))
-    return {p.key for p in world.points if all(getattr(p, c) == key[c] for c in columns)}
-
-
 def _own(world: World, row: int, *variables: str) -> Items:
     return {(v, *laws.indices(world.made)[row]) for v in variables}
 
@@ -48,13 +43,13 @@ TRUTHS: dict[tuple[type, str, str], Callable[[World, int], Items]] = {
     (ExtractMinima, "Pressure", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
     (ExtractMinima, "WindSpeed", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
     (ExtractMinima, "WindDirection", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
-    (ExtractMinima, "Location", TUPLE): lambda w, i: {(t,) for t in range(len(w.field))},
+    (ExtractMinima, "Location", TUPLE): lambda w, i: {laws.indices(w.made)[i][:1]},
     (ExtractMinima, "Location", ELEMENT): _cells_of_criterion,
     (ExtractMinima, "Pressure", ELEMENT): lambda w, i: _own(w, i, "slp"),
     (ExtractMinima, "WindSpeed", ELEMENT): lambda w, i: _own(w, i, "u10", "v10"),
     (ExtractMinima, "WindDirection", ELEMENT): lambda w, i: _own(w, i, "u10", "v10"),
-    (IdentifyTracks, "Time", TUPLE): lambda w, i: _same(w, i, "time_index"),
-    (IdentifyTracks, "Location", TUPLE): lambda w, i: _same(w, i, *INDEX[1:]),
+    (IdentifyTracks, "Time", TUPLE): lambda w, i: {laws.indices(w.made)[i]},
+    (IdentifyTracks, "Location", TUPLE): lambda w, i: {laws.indices(w.made)[i]},
     (IdentifyTracks, "TrackId", TUPLE): _linked_predecessors,
 }
 

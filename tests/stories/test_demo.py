@@ -81,6 +81,24 @@ def test_every_point_of_every_track_comes_from_exactly_the_cells_of_the_oracle(
     assert {9, 25} <= sizes
 
 
+@pytest.mark.parametrize("asked", ["time", "location"])
+def test_a_time_or_a_place_asked_about_alone_comes_from_the_point_s_own_minimum(
+    asked: str, demo: Workspace, spark: SparkSession
+) -> None:
+    where = "track = 600001800129"
+    alone, both = (trace(demo, "tracks", where, each, spark=spark) for each in ([asked], []))
+    assert alone.guarantee("minima") == EXACT
+    assert alone.lineage["minima"].rows.equals(both.lineage["minima"].rows)
+
+
+def test_a_place_asked_about_alone_comes_from_the_same_cells(
+    everything: Answer, demo: Workspace, spark: SparkSession
+) -> None:
+    alone = trace(demo, "tracks", None, ["location"], spark=spark)
+    assert alone.guarantee("agcm") == EXACT
+    assert alone.lineage["agcm"].rows.equals(everything.lineage["agcm"].rows)
+
+
 def test_a_chunk_is_read_once_however_many_rows_need_it(
     everything: Answer, demo: Workspace
 ) -> None:
