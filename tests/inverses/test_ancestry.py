@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import networkx as nx
@@ -48,6 +50,19 @@ def stored(graph: nx.DiGraph[str]) -> Graph:
 
 def named(relatives: list[object]) -> list[str]:
     return sorted(r.name for r in relatives)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def said(ancestry: Ancestry) -> Iterator[list[str]]:
+    """The statements that are put to the database meanwhile."""
+    heard: list[str] = []
+
+    def hear(_: object, __: object, statement: str, *___: object) -> None:
+        heard.append(statement)
+
+    sa.event.listen(ancestry.catalog.engine, "before_cursor_execute", hear)
+    yield heard
+    sa.event.remove(ancestry.catalog.engine, "before_cursor_execute", hear)
 
 
 def seen(history: History, view: str, name: str) -> list[str]:
@@ -156,14 +171,66 @@ def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:
     ]  # fmt: skip
 
 
-def test_more_boxes_than_fit_one_query_are_asked_about(here: Workspace) -> None:
+def with_boxes(graph: nx.DiGraph[str]) -> Graph:
+    """The same graph, in which every task is a run of one box."""
+    found = Graph()
+    known = {
+        name: found.put(Node(TASK, "box", run=name) if name[0] == "t" else Node(DATASET, name))
+        for name in graph
+    }
+    for source, target in graph.edges:
+        found.arrow(known[source], known[target])
+    return found
+
+
+def reached(graph: nx.DiGraph[str], roots: list[str], kinds: str, holding: str = "") -> list[str]:
+    """What a walk from each of the roots reaches, of some kinds and with a letter in its name."""
+    every = {n for root in roots for n in nx.descendants(graph, root)}
+    return sorted(n for n in every if n[0] in kinds and holding in n)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_comes_of_very_many_is_listed_and_counted_as_a_walk_would(
+    here: Workspace, seed: int
+) -> None:
+    chance = random.Random(seed)
+    graph = drawn(chance, 400)
+    add((history := History.of(here)).catalog, with_boxes(graph))
+    ancestry = Ancestry(history)
+    tasks = [name for name in graph if name[0] == "t"]
+    some = chance.sample([name for name in graph if name[0] == "d"], 70)
+    assert len(tasks) > 100
+    for wanted, kinds, holding in (
+        (Wanted(), "d", ""),
+        (Wanted((TASK,)), "t", ""),
+        (EVERY, "dt", ""),
+        (Wanted(name="*7*"), "d", "7"),
+    ):
+        spoiled, made = (reached(graph, roots, kinds, holding) for roots in (some, tasks))
+        assert len(ancestry.affected_by(*some, wanted=wanted)) == len(spoiled)
+        assert ancestry.count_affected(*some, wanted=wanted) == len(spoiled)
+        assert ancestry.count_made_with("box", wanted=wanted) == len(made)
+    assert named(ancestry.affected_by(*some)) == reached(graph, some, "d")
+    assert named(ancestry.made_with("box")) == reached(graph, tasks, "d")
+    direct = sorted({n for task in tasks for n in graph.successors(task) if n[0] == "d"})
+    assert named(ancestry.made_with("box", directly=True)) == direct
+    assert ancestry.count_made_with("box", directly=True) == len(direct)
+
+
+def test_very_many_are_counted_in_a_few_statements_that_list_nothing(here: Workspace) -> None:
     graph = Graph()
-    for number in range(120):
+    for number in range(1200):
         task = graph.put(Node(TASK, "box", run=str(number)))
         graph.arrow(task, graph.put(Node(DATASET, f"d{number}")))
-    history = History.of(here)
-    add(history.catalog, graph)
-    assert len(Ancestry(history).made_with("box")) == 120
+    add((history := History.of(here)).catalog, graph)
+    ancestry = Ancestry(history)
+    assert len(ancestry.made_with("box")) == 1200
+    with said(ancestry) as statements:
+        assert ancestry.count_made_with("box") == 1200
+        assert ancestry.count_made_with("box", directly=True) == 1200
+    assert len(statements) < 15
+    listing = [each for each in statements if "lineage_spans" in each]
+    assert len(listing) == 1 and listing[0].startswith("SELECT count(")
 
 
 def test_one_name_in_several_namespaces_is_asked_back(here: Workspace) -> None:
