@@ -39,7 +39,10 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which relatives are of interest: of which kinds, and of which name (`*` stands for any)."""
+    """Which relatives are of interest: of which kinds, and of which name.
+
+    In a name `*` stands for any letters, and it does not matter which are capitals.
+    """
 
     kinds: tuple[str, ...] = (DATASET,)
     name: str = ""
@@ -55,7 +58,7 @@ class Wanted:
         if not self.name:
             return kept
         escaped = self.name.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-        return kept & nodes.c.name.like(escaped.replace("*", "%"), escape="\\")
+        return kept & nodes.c.name.ilike(escaped.replace("*", "%"), escape="\\")
 
 
 DATASETS = Wanted()
