@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -171,6 +171,61 @@ def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("said", ["lows_*", "LOWS_*", "*S_1*"])
+def test_a_name_is_looked_for_in_small_letters_and_capitals(here: Workspace, said: str) -> None:
+    ran(here, {"raw": [], "Lows_1": ["raw"], "lows_10": ["raw"], "lowsx1": ["raw"]})
+    ancestry, wanted = Ancestry.of(here), Wanted(name=said)
+    assert named(ancestry.descendants("raw", wanted)) == ["Lows_1", "lows_10"]
+    assert ancestry.count_descendants("raw", wanted) == 2
+
+
+QUESTIONS: dict[str, Callable[[Ancestry], object]] = {
+    "ancestors": lambda asked: asked.ancestors("b"),
+    "count": lambda asked: asked.count_ancestors("b"),
+    "some": lambda asked: asked.count_descendants("a", Wanted(name="b")),
+    "pair": lambda asked: asked.is_ancestor("a", "b"),
+    "affected": lambda asked: asked.affected_by("a", "b"),
+    "made": lambda asked: asked.made_with("make_a", directly=True),
+    "marks": lambda asked: asked.marks(asked.find("b").id),
+    "used": lambda asked: asked.used(asked.find("b").id),
+    "behind": lambda asked: asked.behind([asked.find("b").id]),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_connection_that_is_lost_at_any_moment_is_told_in_one_line(
+    here: Workspace, question: str
+) -> None:
+    ran(here, {"a": [], "b": ["a"]})
+    asked = Ancestry.of(here)
+    QUESTIONS[question](asked)
+    for turn in range(connections(asked, QUESTIONS[question])):
+        with losing(asked, turn), pytest.raises(Failed, match=r"^the catalog .* not answer: lost$"):
+            QUESTIONS[question](asked)
+
+
+def connections(asked: Ancestry, question: Callable[[Ancestry], object]) -> int:
+    """How many connections a question needs one after another."""
+    with losing(asked, 100) as tried:
+        question(asked)
+    return len(tried)
+
+
+@contextmanager
+def losing(asked: Ancestry, turn: int) -> Iterator[list[object]]:
+    """A database that lets us in so many times and no more."""
+    engine, tried = asked.catalog.engine, []
+
+    def lose(*_: object) -> None:
+        tried.append(None)
+        if len(tried) > turn:
+            raise engine.dialect.loaded_dbapi.OperationalError("lost")
+
+    sa.event.listen(engine, "do_connect", lose)
+    yield tried
+    sa.event.remove(engine, "do_connect", lose)
+
+
 def with_boxes(graph: nx.DiGraph[str]) -> Graph:
     """The same graph, in which every task is a run of one box."""
     found = Graph()
@@ -247,6 +302,55 @@ def test_one_name_in_several_namespaces_is_asked_back(here: Workspace) -> None:
     assert named(ancestry.ancestors("office:report")) == ["raw-office"]
     ran(here, {"report": []})
     assert Ancestry.of(here).ancestors("report") == []
+
+
+@pytest.fixture
+def both(tmp_path: Path, catalog_url: str) -> list[Workspace]:
+    """Two workspaces that share a catalog."""
+    return [Workspace.create(tmp_path / name, catalog_url) for name in ("ours", "theirs")]
+
+
+def test_a_box_is_the_same_in_every_workspace_that_shares_a_catalog(both: list[Workspace]) -> None:
+    ours, theirs = both
+    ran(theirs, {"a": [], "b": ["a"]}, params={"b": {"margin": 3}})
+    assert [r.key for r in Ancestry.of(ours).made_with("make_b")] == [("b", "v1")]
+    ran(ours, {"a": [], "c": ["a"], "b": ["c"]}, params={"b": {"margin": 4}})
+    for one in both:
+        ancestry = Ancestry.of(one)
+        assert [r.name for r in ancestry.made_with("make_a")] == ["a", "b", "a", "c", "b"]
+        assert ancestry.count_made_with("make_a") == 5
+        assert [r.name for r in ancestry.made_with("make_c")] == ["c", "b"]
+        assert [r.namespace for r in ancestry.made_with("make_b", {"margin": 3})] == [
+            theirs.namespace
+        ]
+    named_whole = f"{theirs.namespace}/make_b"
+    assert [r.namespace for r in Ancestry.of(ours).made_with(named_whole)] == [theirs.namespace]
+
+
+def test_a_box_that_only_others_ran_is_no_riddle(both: list[Workspace], tmp_path: Path) -> None:
+    for one in both:
+        ran(one, {"a": []})
+    third = Workspace.create(tmp_path / "third", both[0].catalog)
+    assert [r.key for r in Ancestry.of(third).made_with("make_a")] == [("a", "v1")] * 2
+
+
+def test_a_dataset_means_our_own_where_others_have_one_of_that_name(both: list[Workspace]) -> None:
+    ours, theirs = both
+    ran(ours, {"a": [], "b": ["a"]})
+    ran(theirs, {"a": [], "x": ["a"], "b": ["x"]})
+    assert named(Ancestry.of(ours).ancestors("b")) == ["a"]
+    assert named(Ancestry.of(theirs).ancestors("b")) == ["a", "x"]
+    assert named(Ancestry.of(ours).affected_by("a")) == ["b"]
+
+
+def test_boxes_whose_names_end_alike_are_asked_back(here: Workspace) -> None:
+    graph = Graph()
+    for name in ("etl:clean", "old:clean"):
+        graph.arrow(graph.put(Node(TASK, name, namespace="lab")), graph.put(Node(DATASET, name)))
+    add((history := History.of(here)).catalog, graph)
+    with pytest.raises(Refused, match="may be 2 things; say which: lab/etl:clean, lab/old:clean"):
+        Ancestry(history).made_with("clean")
+    assert named(Ancestry(history).made_with("etl:clean")) == ["etl:clean"]
 
 
 @pytest.mark.parametrize(
