@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 
@@ -11,6 +12,7 @@ import pytest
 from inverses.intervals import encode as encoder
 from inverses.intervals.encode import COPIED, COVERED, NESTED, Labels, Past, encode
 from inverses.intervals.ranges import Ranges, ranges, united
+from inverses.intervals.unfold import nest
 from pipelines.errors import Refused
 from pipelines.run_graph import TASK
 from tests.graphs import KINDS, Graph, chain, drawn, shuffled, tree
@@ -118,15 +120,15 @@ def _closed(labels: Labels, node: int) -> Ranges:
 
 def test_a_workflow_whose_dimension_is_two_is_nested_without_a_copy() -> None:
     for graph in (montage(10), eman(3)):
-        rows = encoder.nest(encoder.poset_of(list(graph), graph), most=len(graph))
+        rows = nest(encoder.poset_of(list(graph), graph), most=len(graph))
         assert rows is not None and len(rows) == len(graph)
 
 
 def test_the_brain_scans_need_copies_but_few() -> None:
     graph = fmri()
     poset = encoder.poset_of(list(graph), graph)
-    assert encoder.nest(poset, most=45) is None
-    rows = encoder.nest(poset, most=107)
+    assert nest(poset, most=45) is None
+    rows = nest(poset, most=107)
     assert rows is not None and 45 < len(rows) <= 107
 
 
@@ -142,6 +144,40 @@ def test_a_part_is_encoded_by_the_way_that_takes_fewest_rows(kind: str, way: str
     (part,) = encode(KINDS[kind](Random(5), 70)).parts
     assert part.way == way
     assert part.why
+
+
+@pytest.mark.parametrize(
+    ("kind", "cap", "said"),
+    [
+        ("tree", (), r"^\d+ spans are fewer than one interval for each node$"),
+        ("grid", (), r"^its dimension is at most 2; a cover would take \d+ spans$"),
+        (
+            "grown grid",
+            (),
+            r"^its dimension exceeds 2, but with \d+ rows copied it takes no more th",
+        ),
+        ("scattered", (), r"^(\d+) spans: its dimension exceeds 2, .* more than \1 rows$"),
+        ("grown grid", ("encode.COPIES", 1), r"more than 70 rows; there may be 1 rows for each"),
+        ("grid", ("unfold.LARGEST", 60), r"62 nodes of it cannot be taken apart, .* up to 60$"),
+        ("grid", ("parts.DEEPEST", 0), r"spans: its pieces lie in one another more than 0 deep$"),
+    ],
+)
+def test_the_encoder_says_what_made_it_choose(
+    kind: str, cap: tuple[str, int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if cap:
+        monkeypatch.setattr(f"inverses.intervals.{cap[0]}", cap[1])
+    graph = KINDS[kind](Random(5), 70)
+    labels = encode(graph)
+    assert re.search(said, labels.parts[0].why), labels.parts[0].why
+    assert_exact(labels, graph)
+
+
+def test_a_wide_piece_is_tested_for_its_dimension_however_much_of_it_is_apart() -> None:
+    """A fence of 300: hardly any two of it are above one another, and two orders hold it."""
+    fence = {n: [p for p in (n - 151, n - 150) if p >= 0] if n >= 150 else [] for n in range(300)}
+    rows = nest(encoder.poset_of(list(fence), fence), most=300)
+    assert rows is not None and len(rows) == 300
 
 
 def test_a_long_chain_and_a_large_tree_take_about_a_row_for_each_node() -> None:
