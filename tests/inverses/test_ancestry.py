@@ -171,37 +171,36 @@ def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", ["lows_*", "LOWS_*", "*S_1*"])
-def test_a_name_is_looked_for_in_small_letters_and_capitals(here: Workspace, said: str) -> None:
+def test_a_name_is_looked_for_in_small_letters_and_capitals(here: Workspace) -> None:
     ran(here, {"raw": [], "Lows_1": ["raw"], "lows_10": ["raw"], "lowsx1": ["raw"]})
-    ancestry, wanted = Ancestry.of(here), Wanted(name=said)
-    assert named(ancestry.descendants("raw", wanted)) == ["Lows_1", "lows_10"]
-    assert ancestry.count_descendants("raw", wanted) == 2
+    ancestry = Ancestry.of(here)
+    for wanted in (Wanted(name=said) for said in ("lows_*", "LOWS_*", "*S_1*")):
+        assert named(ancestry.descendants("raw", wanted)) == ["Lows_1", "lows_10"]
+        assert ancestry.count_descendants("raw", wanted) == 2
 
 
-QUESTIONS: dict[str, Callable[[Ancestry], object]] = {
-    "ancestors": lambda asked: asked.ancestors("b"),
-    "count": lambda asked: asked.count_ancestors("b"),
-    "some": lambda asked: asked.count_descendants("a", Wanted(name="b")),
-    "pair": lambda asked: asked.is_ancestor("a", "b"),
-    "affected": lambda asked: asked.affected_by("a", "b"),
-    "made": lambda asked: asked.made_with("make_a", directly=True),
-    "marks": lambda asked: asked.marks(asked.find("b").id),
-    "used": lambda asked: asked.used(asked.find("b").id),
-    "behind": lambda asked: asked.behind([asked.find("b").id]),
-}
+QUESTIONS: tuple[Callable[[Ancestry], object], ...] = (
+    lambda asked: asked.ancestors("b"),
+    lambda asked: asked.count_ancestors("b"),
+    lambda asked: asked.count_descendants("a", Wanted(name="b")),
+    lambda asked: asked.is_ancestor("a", "b"),
+    lambda asked: asked.affected_by("a", "b"),
+    lambda asked: asked.made_with("make_a", directly=True),
+    lambda asked: asked.marks(2),
+    lambda asked: asked.used(2),
+    lambda asked: asked.behind([1, 2]),
+)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_connection_that_is_lost_at_any_moment_is_told_in_one_line(
-    here: Workspace, question: str
-) -> None:
+def test_a_connection_that_is_lost_at_any_moment_is_told_in_one_line(here: Workspace) -> None:
     ran(here, {"a": [], "b": ["a"]})
     asked = Ancestry.of(here)
-    QUESTIONS[question](asked)
-    for turn in range(connections(asked, QUESTIONS[question])):
-        with losing(asked, turn), pytest.raises(Failed, match=r"^the catalog .* not answer: lost$"):
-            QUESTIONS[question](asked)
+    asked.index.catch_up()
+    for question in QUESTIONS:
+        for turn in range(connections(asked, question)):
+            lost = pytest.raises(Failed, match=r"^the catalog .* does not answer: lost$")
+            with losing(asked, turn), lost:
+                question(asked)
 
 
 def connections(asked: Ancestry, question: Callable[[Ancestry], object]) -> int:
@@ -244,11 +243,8 @@ def reached(graph: nx.DiGraph[str], roots: list[str], kinds: str, holding: str =
     return sorted(n for n in every if n[0] in kinds and holding in n)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_what_comes_of_very_many_is_listed_and_counted_as_a_walk_would(
-    here: Workspace, seed: int
-) -> None:
-    chance = random.Random(seed)
+def test_what_comes_of_very_many_is_listed_and_counted_as_a_walk_would(here: Workspace) -> None:
+    chance = random.Random(1)
     graph = drawn(chance, 400)
     add((history := History.of(here)).catalog, with_boxes(graph))
     ancestry = Ancestry(history)
@@ -274,15 +270,15 @@ def test_what_comes_of_very_many_is_listed_and_counted_as_a_walk_would(
 
 def test_very_many_are_counted_in_a_few_statements_that_list_nothing(here: Workspace) -> None:
     graph = Graph()
-    for number in range(1200):
+    for number in range(600):
         task = graph.put(Node(TASK, "box", run=str(number)))
         graph.arrow(task, graph.put(Node(DATASET, f"d{number}")))
     add((history := History.of(here)).catalog, graph)
     ancestry = Ancestry(history)
-    assert len(ancestry.made_with("box")) == 1200
+    assert len(ancestry.made_with("box")) == 600
     with said(ancestry) as statements:
-        assert ancestry.count_made_with("box") == 1200
-        assert ancestry.count_made_with("box", directly=True) == 1200
+        assert ancestry.count_made_with("box") == 600
+        assert ancestry.count_made_with("box", directly=True) == 600
     assert len(statements) < 15
     listing = [each for each in statements if "lineage_spans" in each]
     assert len(listing) == 1 and listing[0].startswith("SELECT count(")
