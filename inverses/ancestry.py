@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,7 @@ from pipelines.history import History
 from pipelines.run_graph import DATASET, TASK, plain
 from pipelines.workspace import Workspace
 
-TOGETHER = 50  # nodes whose relatives are asked for in one query
-Reached = Callable[[int], sa.Select[Any]]
+Reached = Callable[..., sa.Select[Any]]
 Counted = Callable[[int, str], int]
 
 
@@ -40,7 +39,10 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which relatives are of interest: of which kinds, and of which name (`*` stands for any)."""
+    """Which relatives are of interest: of which kinds, and of which name.
+
+    In a name `*` stands for any letters, and it does not matter which are capitals.
+    """
 
     kinds: tuple[str, ...] = (DATASET,)
     name: str = ""
@@ -56,7 +58,7 @@ class Wanted:
         if not self.name:
             return kept
         escaped = self.name.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-        return kept & nodes.c.name.like(escaped.replace("*", "%"), escape="\\")
+        return kept & nodes.c.name.ilike(escaped.replace("*", "%"), escape="\\")
 
 
 DATASETS = Wanted()
@@ -119,7 +121,7 @@ class Ancestry:
         directly: bool = False,
     ) -> list[Relative]:
         """All in whose making a box took part, in one version (`box@2`) or any, so parametrised."""
-        reached = _outputs_of if directly else self.index.descendants_of
+        reached = self._outputs_of if directly else self.index.descendants_of
         return self._relatives(reached, self._tasks(box, given or {}), wanted)
 
     def count_made_with(
@@ -132,14 +134,12 @@ class Ancestry:
         """How many there are, without listing them."""
         roots, index = self._tasks(box, given or {}), self.index
         if directly:
-            return self._count(_outputs_of, roots, wanted)
+            return self._count(self._outputs_of, roots, wanted)
         return self._count(index.descendants_of, roots, wanted, index.count_descendants)
 
     def marks(self, node: int) -> list[tuple[str, str, str]]:
         """The datasets behind a node, each with the run that made it, or with what it held."""
-        with self.catalog.spoken():
-            self.index.catch_up()
-        kept = _kept(self.index.ancestors_of, [node], DATASETS).subquery()
+        kept = self._kept(self.index.ancestors_of, [node], DATASETS).subquery()
         mark = sa.case((kept.c.run != "", kept.c.run), else_=kept.c.fingerprint)
         with self.catalog.reading() as connection:
             rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
@@ -167,7 +167,9 @@ class Ancestry:
 
     def _versions(self, named: Sequence[str]) -> list[int]:
         """Every version of some datasets, of each that is named with one that version."""
-        return list(dict.fromkeys(r.id for name in named for r in self._meant(name)))
+        with self.catalog.reading() as connection:
+            each = [meant(connection, name, self.history.namespace) for name in named]
+        return list(dict.fromkeys(row.id for rows in each for row in rows))
 
     def _tasks(self, box: str, given: Mapping[str, Any]) -> list[int]:
         """The tasks of a box whose parameters have these values."""
@@ -182,46 +184,30 @@ class Ancestry:
         return found
 
     def _relatives(self, reached: Reached, roots: Sequence[int], wanted: Wanted) -> list[Relative]:
-        found: dict[int, Relative] = {}
-        with self.catalog.spoken():
-            self.index.catch_up()
+        kept = self._kept(reached, roots, wanted).order_by(nodes.c.id)
         with self.catalog.reading() as connection:
-            for some in _batches(roots):
-                rows = connection.execute(_kept(reached, some, wanted))
-                found |= {row.id: _relative(row) for row in rows}
-        return [found[number] for number in sorted(found)]
+            return [_relative(row) for row in connection.execute(kept)]
 
     def _count(
         self, reached: Reached, roots: Sequence[int], wanted: Wanted, counted: Counted | None = None
     ) -> int:
-        """How many are reached: the index has counted them by kind, but not by name."""
+        """How many are reached: of one node the index has counted them by kind, but not by name."""
         if counted and len(roots) == 1 and not wanted.name:
             with self.catalog.spoken():
                 return counted(roots[0], wanted.kind)
-        if not 0 < len(roots) <= TOGETHER:
-            return len(self._relatives(reached, roots, wanted))
-        with self.catalog.spoken():
-            self.index.catch_up()
+        kept = self._kept(reached, roots, wanted).subquery()
         with self.catalog.reading() as connection:
-            kept = _kept(reached, roots, wanted).subquery()
             return int(connection.scalar(sa.select(sa.func.count()).select_from(kept)) or 0)
 
+    def _kept(self, reached: Reached, roots: Sequence[int], wanted: Wanted) -> sa.Select[Any]:
+        """The rows of wanted nodes that are reached from some others."""
+        with self.catalog.spoken():
+            ids = reached(*roots)
+        return sa.select(nodes).where(nodes.c.id.in_(ids) & wanted.condition)
 
-def _kept(reached: Reached, roots: Sequence[int], wanted: Wanted) -> sa.Select[Any]:
-    """The rows of wanted nodes that are reached from some others."""
-    each = [reached(root) for root in roots]
-    ids = each[0] if len(each) == 1 else sa.union(*each).subquery().select()
-    return sa.select(nodes).where(nodes.c.id.in_(ids) & wanted.condition)
-
-
-def _outputs_of(node: int) -> sa.Select[Any]:
-    return sa.select(edges.c.target).where(edges.c.source == node)
+    def _outputs_of(self, *tasks: int) -> sa.Select[Any]:
+        return sa.select(edges.c.target).where(edges.c.source.in_(self.index.listed(*tasks)))
 
 
 def _relative(row: Any) -> Relative:
     return Relative(row.id, row.name, row.version, row.kind, row.namespace, row.run)
-
-
-def _batches(roots: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(roots), TOGETHER):
-        yield roots[first : first + TOGETHER]

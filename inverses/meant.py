@@ -18,14 +18,16 @@ FEW, MANY = 10, 5000  # names to list, and names to look among for one that is m
 def meant(connection: sa.Connection, said: str, namespace: str, kind: str = DATASET) -> list[Any]:
     """The nodes that are meant, newest first: those of one thing, in one version or in all.
 
-    What is in our own namespace is meant before what others call the same.
+    A dataset in our own namespace is meant before what others call the same; a box is the same
+    whoever ran it, unless a namespace is said.
     """
+    of_one = _of_one_box if kind == TASK else _of_one
     for condition in _readings(said):
         kinds = (kind,) if kind == TASK else (DATASET, TASK)
         for each in kinds:
             rows = _rows(connection, condition & (nodes.c.kind == each))
             if rows:
-                return _of_one(said, rows, namespace)
+                return of_one(said, rows, namespace)
     raise _unknown(connection, said, kind)
 
 
@@ -53,8 +55,22 @@ def _of_one(said: str, rows: list[Any], namespace: str) -> list[Any]:
     ours = [r for r in rows if r.namespace == namespace]
     if ours or len(whole) == 1:
         return ours or rows
+    raise _several(said, whole)
+
+
+def _of_one_box(said: str, rows: list[Any], namespace: str) -> list[Any]:
+    """The rows of one box in all namespaces: of one that was run in ours, or the only one."""
+    ours = {r.name for r in rows if r.namespace == namespace}
+    names = ours or {r.name for r in rows}
+    if len(names) == 1:
+        return [r for r in rows if r.name in names]
+    raise _several(said, {(r.namespace, r.name) for r in rows if r.name in names})
+
+
+def _several(said: str, whole: set[tuple[str, str]]) -> Refused:
+    """The error for what may mean more than one thing."""
     listed = ", ".join(sorted(f"{space}/{name}" for space, name in whole)[:FEW])
-    raise Refused(f'"{said}" may be {len(whole)} things; say which: {listed}')
+    return Refused(f'"{said}" may be {len(whole)} things; say which: {listed}')
 
 
 def _unknown(connection: sa.Connection, said: str, kind: str) -> Refused:

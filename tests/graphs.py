@@ -80,17 +80,14 @@ def grid(rng: Random, nodes: int) -> Graph:
 
 def grown_grid(rng: Random, nodes: int) -> Graph:
     """A crown of six, all of which goes into the first node of a grid."""
-    rest = {n + 6: [p + 6 for p in above] for n, above in grid(rng, max(4, nodes - 6)).items()}
-    return {**crown(rng, 6), **rest, 6: [3, 4, 5]}
+    return {**crown(rng, 6), **moved(grid(rng, max(4, nodes - 6)), 6), 6: [3, 4, 5]}
 
 
 def apart(rng: Random, nodes: int) -> Graph:
     """Several small graphs with nothing between them, some of a single node."""
     found: Graph = {}
     while len(found) < nodes:
-        part = scattered(rng, rng.randint(1, 8), 2)
-        base = len(found)
-        found |= {n + base: [p + base for p in above] for n, above in part.items()}
+        found |= moved(scattered(rng, rng.randint(1, 8), 2), len(found))
     return found
 
 
@@ -107,6 +104,11 @@ KINDS: Mapping[str, Callable[[Random, int], Graph]] = {
     "grown grid": grown_grid,
     "apart": apart,
 }
+
+
+def moved(graph: Graph, base: int) -> Graph:
+    """The same graph under numbers that are so much greater."""
+    return {n + base: [p + base for p in above] for n, above in graph.items()}
 
 
 def turned(graph: Graph) -> Graph:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from inverses.intervals.cover import Range, Seats, Span, made_order, maker_order, spans
 from inverses.intervals.cut import Parents, by_ancestry, by_descent, by_number, crossing, cut
+from inverses.intervals.parts import Beyond
 from inverses.intervals.poset import Poset
 from inverses.intervals.ranges import NONE, Ranges, ranges, size, united
 from inverses.intervals.tally import NOTHING, Tally, ends_of
-from inverses.intervals.unfold import Row, nest
+from inverses.intervals.unfold import Row, TooManyCopies, nest_or_say
 
 WHOLE = 3_000
 """A graph of at most so many nodes is also tried without a cut."""
@@ -212,11 +213,12 @@ class _Encoder:
         across = list(spans((shared[piece.entries[n]] for n in piece.made), self.place))
         near = {mask: piece.seats.ranges(mask) for mask in set(piece.masks)}
         covered = list(spans((near[piece.masks[n]] for n in piece.made), self.place))
-        rows = nest(piece.poset, dearest(len(covered), len(piece.nodes)))
+        rows, hindered = _nested(piece.poset, dearest(len(covered), len(piece.nodes)))
         self.labels.spans.extend(across if rows is not None else across + covered)
         self.labels.nested.extend((self.part, a, b, piece.nodes[n]) for n, a, b in rows or ())
-        part = _part(self.part, len(piece.nodes), rows, len(covered), len(across))
-        self.labels.parts.append(part)
+        counts = len(piece.nodes), len(covered)
+        way, taken, why = _chosen(rows, *counts) if rows else _covered(hindered, *counts)
+        self.labels.parts.append(Part(self.part, way, counts[0], taken, len(across), why))
 
     def _outside(self, entries: frozenset[int]) -> Ranges:
         """The places of nodes in earlier parts, and of all their ancestors."""
@@ -246,17 +248,33 @@ def dearest(covered: int, nodes: int) -> int:
     return min(covered, COPIES * nodes)
 
 
-def _part(number: int, nodes: int, rows: list[Row] | None, covered: int, across: int) -> Part:
-    """What was done about a part, and what else would have been."""
-    if rows is None:
-        instead = "one interval for each node" if covered < nodes else "intervals can be nested in"
-        why = f"{covered} spans are fewer than {instead}"
-        return Part(number, COVERED, nodes, covered, across, why)
+def _nested(poset: Poset, most: int) -> tuple[list[Row] | None, Beyond | None]:
+    """Rows of nested intervals, or what is in the way of them."""
+    try:
+        return nest_or_say(poset, most), None
+    except Beyond as hindered:
+        return None, hindered
+
+
+Choice = tuple[str, int, str]
+
+
+def _chosen(rows: list[Row], nodes: int, covered: int) -> Choice:
+    """Which way intervals are nested in, how many rows it takes, and why it was taken."""
     if len(rows) == nodes:
         why = f"its dimension is at most 2; a cover would take {covered} spans"
-        return Part(number, NESTED, nodes, nodes, across, why)
-    why = f"its dimension exceeds 2, but copying {len(rows) - nodes} rows is cheaper than"
-    return Part(number, COPIED, nodes, len(rows), across, f"{why} a cover of {covered} spans")
+        return NESTED, nodes, why
+    copies = f"with {len(rows) - nodes} rows copied it takes no more than"
+    return COPIED, len(rows), f"its dimension exceeds 2, but {copies} a cover of {covered} spans"
+
+
+def _covered(hindered: Beyond | None, nodes: int, covered: int) -> Choice:
+    """A cover, how many rows it takes, and why nothing else was taken."""
+    if covered < nodes:
+        return COVERED, covered, f"{covered} spans are fewer than one interval for each node"
+    capped = isinstance(hindered, TooManyCopies) and COPIES * nodes < covered
+    limit = f"; there may be {COPIES} rows for each node" if capped else ""
+    return COVERED, covered, f"{covered} spans: {hindered}{limit}"
 
 
 def _pairs(found: Ranges) -> list[Range]:

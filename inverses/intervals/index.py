@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from inverses.intervals.blocks import unpacked
 from inverses.intervals.encode import Labels, encode
 from inverses.intervals.queries import EVERY, KINDS, Nodes, Queries
-from inverses.intervals.store import Edge, Store, explained, tidy
+from inverses.intervals.store import AT_ONCE, Edge, Store, explained, tidy
 from inverses.intervals.tables import NUMBER, nodes, pending, prepare
 from pipelines.errors import Refused
 
@@ -68,6 +68,10 @@ class Index:
         """The descendants as a query, to be joined, filtered or counted without listing them."""
         with self._asking(*nodes):
             return self._queries.descendants(nodes)
+
+    def listed(self, *nodes: int) -> Nodes:
+        """Some nodes as a query, however many they are."""
+        return self._queries.listed(nodes)
 
     def is_ancestor(self, above: int, below: int) -> bool:
         """Whether the first node is an ancestor of the second."""
@@ -157,10 +161,14 @@ class Index:
 
 def _is_behind(connection: Connection, asked: tuple[int, ...]) -> bool:
     """Whether there is something to encode; nodes that are not there are refused."""
-    behind, found = connection.execute(BEHIND, {"asked": list(set(asked))}).one()
-    if found < len(set(asked)):
-        there = set(connection.scalars(select(nodes.c.id).where(nodes.c.id.in_(set(asked)))))
-        raise Refused(f"no node {min(set(asked) - there)} in this catalog")
+    every = sorted(set(asked))
+    behind = False
+    for first in range(0, len(every) or 1, AT_ONCE):
+        some = every[first : first + AT_ONCE]
+        behind, found = connection.execute(BEHIND, {"asked": some}).one()
+        if found < len(some):
+            there = set(connection.scalars(select(nodes.c.id).where(nodes.c.id.in_(some))))
+            raise Refused(f"no node {min(set(some) - there)} in this catalog")
     return bool(behind)
 
 

@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from inverses.intervals.poset import Poset, bits
 
-MOST_LINES = 40_000
-"""Beyond as many lines the test is not tried: it looks at each of them several times."""
-
 Orders = tuple[list[int], list[int]]
 
 
@@ -45,8 +42,6 @@ def directed(members: int, apart: Sequence[int]) -> dict[int, int] | None:
     any longer the lines that are left are a graph of their own, and it begins anew.
     """
     near = {n: apart[n] & members for n in bits(members)}
-    if sum(each.bit_count() for each in near.values()) > 2 * MOST_LINES:
-        return None
     after = dict.fromkeys(near, 0)
     for node in near:
         while near[node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,6 +12,10 @@ from inverses.intervals.poset import Poset, bits, components
 
 DEEPEST = 150
 MOST_TRIED = 60
+
+
+class Beyond(Exception):
+    """Why an order is not held by intervals: it would take more than may be tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,13 @@ Hard = Callable[[int], Orders | None]
 def nested(whole: Apart, members: int, hard: Hard, depth: int = 0) -> Orders | None:
     """Two orders for the members, put together from those of their pieces; none if one has none.
 
+    Raises Beyond if pieces lie too deep in one another.
+
     Independent subgraphs of the incomparability graph stand one after another, so both orders
     follow them. Pieces without an arrow between them stand side by side: the orders disagree.
     """
     if depth > DEEPEST:
-        return None
+        raise Beyond(f"its pieces lie in one another more than {DEEPEST} deep")
     in_series = components(members, whole.apart)
     pieces = in_series if len(in_series) > 1 else components(members, whole.related)
     if len(pieces) == 1:
@@ -56,7 +63,9 @@ def joined(lists: Sequence[list[int]]) -> list[int]:
 
 def realizer(whole: Apart, members: int) -> Orders | None:
     """Two orders for the members without a copy of any; none if their dimension exceeds 2."""
-    return nested(whole, members, lambda piece: _at_once(whole, piece))
+    with suppress(Beyond):
+        return nested(whole, members, lambda piece: _at_once(whole, piece))
+    return None
 
 
 def _at_once(whole: Apart, piece: int) -> Orders | None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import (
+    ARRAY,
+    BigInteger,
     Column,
     ColumnElement,
     CompoundSelect,
     Integer,
     LargeBinary,
     Select,
+    Subquery,
     and_,
     cast,
     func,
+    literal,
     null,
     or_,
     select,
@@ -28,6 +33,7 @@ from inverses.intervals.views import POSTGRESQL
 from pipelines.run_graph import DATASET, TASK
 
 Asked = int | ColumnElement[int]
+Condition = ColumnElement[bool]
 Nodes = Select[tuple[int]]
 Packed = CompoundSelect[tuple[int, int | None, bytes | None]]
 Span = tuple[ColumnElement[int], ColumnElement[int]]
@@ -49,21 +55,38 @@ class Queries:
 
     dialect: str
 
-    def ancestors(self, asked: tuple[int, ...]) -> Nodes:
+    def ancestors(self, asked: Sequence[int]) -> Nodes:
         """The ancestors of a node; of several, each once."""
-        return _each(asked, self._ancestors)
+        if len(asked) != 1:
+            return self._ancestors_of_any(self.listed(asked))
+        over, inside = self.over_made(asked[0]), _inside(asked[0], enclosing=True)
+        return _both(select(places.c.node).where(over, places.c.maker.between(*MAKERS)), inside)
 
-    def descendants(self, asked: tuple[int, ...]) -> Nodes:
+    def descendants(self, asked: Sequence[int]) -> Nodes:
         """The descendants of a node; of several, each once."""
-        return _each(asked, self._descendants)
+        if len(asked) != 1:
+            return self._descendants_of_any(self.listed(asked))
+        over, inside = self.over_maker(asked[0]), _inside(asked[0], enclosing=False)
+        return _both(select(places.c.node).where(over, places.c.made.between(*MADE)), inside)
 
-    def _ancestors(self, node: Asked) -> Nodes:
-        across = select(places.c.node).where(self.over_made(node), places.c.maker.between(*MAKERS))
-        return _both(across, _inside(node, enclosing=True))
+    def listed(self, some: Sequence[int]) -> Nodes:
+        """Some nodes as rows: a single value to the database, however many they are."""
+        if self.dialect == POSTGRESQL:
+            array = literal(list(some), ARRAY(BigInteger))
+            return select(func.unnest(array).column_valued("node"))
+        return select(func.json_each(json.dumps(list(some))).table_valued("value").c.value)
 
-    def _descendants(self, node: Asked) -> Nodes:
-        across = select(places.c.node).where(self.over_maker(node), places.c.made.between(*MADE))
-        return _both(across, _inside(node, enclosing=False))
+    def _ancestors_of_any(self, asked: Nodes) -> Nodes:
+        over = self._over_made(_HERE.c.made, _HERE.c.part)
+        held = _held_by_any(asked, over, MAKERS)
+        across = select(places.c.node).where(places.c.maker.between(*held.c))
+        return _once(across, _inside(asked, enclosing=True))
+
+    def _descendants_of_any(self, asked: Nodes) -> Nodes:
+        over = self._over_maker(_HERE.c.maker)
+        held = _held_by_any(asked, over, MADE)
+        across = select(places.c.node).where(places.c.made.between(*held.c))
+        return _once(across, _inside(asked, enclosing=False))
 
     def packed_ancestors(self, node: Asked) -> Packed:
         """The same nodes as ranges, blocks to look them up in, and those inside the node's part."""
@@ -100,16 +123,22 @@ class Queries:
             inside = inside.join(nodes, nodes.c.id == below.c.node).where(nodes.c.kind == kind)
         return select(cast(across.scalar_subquery() + inside.scalar_subquery(), Integer))
 
-    def over_made(self, node: Asked) -> ColumnElement[bool]:
-        """Whether a span's makers are above a node, put so that the database's index answers it."""
-        held = _held(MADE, _place(places.c.made, node))
-        if self.dialect == POSTGRESQL:
-            return and_(spans.c.part == _place(places.c.part, node), held)
-        return held
+    def over_made(self, node: Asked) -> Condition:
+        """Whether a span's makers are above a node."""
+        return self._over_made(_place(places.c.made, node), _place(places.c.part, node))
 
-    def over_maker(self, node: Asked) -> ColumnElement[bool]:
-        """Whether what a span has made is below a node, put so that an index answers it."""
-        place = _place(places.c.maker, node)
+    def over_maker(self, node: Asked) -> Condition:
+        """Whether what a span has made is below a node."""
+        return self._over_maker(_place(places.c.maker, node))
+
+    def _over_made(self, place: ColumnElement[int], part: ColumnElement[int]) -> Condition:
+        """Whether a span is over a place, put so that the database's index answers it."""
+        if self.dialect == POSTGRESQL:
+            return and_(spans.c.part == part, _held(MADE, place))
+        return _held(MADE, place)
+
+    def _over_maker(self, place: ColumnElement[int]) -> Condition:
+        """Whether a span is over a place, put so that the database's index answers it."""
         if self.dialect == POSTGRESQL:
             return func.int4range(*MAKERS, "[]").bool_op("@>")(place)
         return _held(MAKERS, place)
@@ -120,11 +149,11 @@ def _of(kind: str, every: ColumnElement[int], tasks: ColumnElement[int]) -> Colu
     return {EVERY: every, TASK: tasks, DATASET: every - tasks}[kind]
 
 
-def _held(span: Span, place: ColumnElement[int]) -> ColumnElement[bool]:
+def _held(span: Span, place: ColumnElement[int]) -> Condition:
     return and_(span[0] <= place, span[1] >= place)
 
 
-_ITSELF, _OTHER = nested.alias("itself"), nested.alias("other")
+_HERE, _ITSELF, _OTHER = places.alias("here"), nested.alias("itself"), nested.alias("other")
 
 
 def _place(of: Column[int], node: Asked) -> ColumnElement[int]:
@@ -132,14 +161,15 @@ def _place(of: Column[int], node: Asked) -> ColumnElement[int]:
     return select(here.c[of.name]).where(here.c.node == node).scalar_subquery()
 
 
-def _inside(node: Asked, enclosing: bool) -> Nodes:
+def _inside(asked: Asked | Nodes, enclosing: bool) -> Nodes:
     """Those of a node's own part whose interval encloses one of its own, or is enclosed by it."""
+    itself = _ITSELF.c.node.in_(asked) if isinstance(asked, Select) else _ITSELF.c.node == asked
     outer, inner = (_OTHER, _ITSELF) if enclosing else (_ITSELF, _OTHER)
     return (
         select(_OTHER.c.node)
         .distinct()
         .where(
-            _ITSELF.c.node == node,
+            itself,
             _OTHER.c.part == _ITSELF.c.part,
             outer.c.left < inner.c.left,
             outer.c.right > inner.c.right,
@@ -147,14 +177,26 @@ def _inside(node: Asked, enclosing: bool) -> Nodes:
     )
 
 
+def _held_by_any(asked: Nodes, over: Condition, span: Span) -> Subquery:
+    """The spans over any of some nodes, each once.
+
+    The join is an outer one lest SQLite begin with all the spans that there are.
+    """
+    joined = _HERE.outerjoin(spans, over)
+    return select(*span).distinct().select_from(joined).where(_HERE.c.node.in_(asked)).subquery()
+
+
 def _both(across: Nodes, inside: Nodes) -> Nodes:
     found = union_all(across, inside).subquery("lineage")
     return select(found.c.node)
 
 
-def _packed(
-    over: ColumnElement[bool], span: Span, block: ColumnElement[bytes], inside: Nodes
-) -> Packed:
+def _once(across: Nodes, inside: Nodes) -> Nodes:
+    found = union(across, inside).subquery("lineage")
+    return select(found.c.node)
+
+
+def _packed(over: Condition, span: Span, block: ColumnElement[bytes], inside: Nodes) -> Packed:
     """Rows (first, last, nothing) of ranges, (first, nothing, nodes) of blocks, and (node)."""
     low, high = span
     held = blocks.alias("held")
@@ -166,10 +208,3 @@ def _packed(
         select(blocks.c.first, none, block).where(blocks.c.first.in_(touched)),
         select(within.c.node, none, nothing),
     )
-
-
-def _each(asked: tuple[int, ...], of: Callable[[Asked], Nodes]) -> Nodes:
-    if len(asked) == 1:
-        return of(asked[0])
-    found = union(*(of(node) for node in asked)).subquery("lineage")
-    return select(found.c.node)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from inverses.intervals.order import Orders, two_orders
-from inverses.intervals.parts import Apart, behind_doors, joined, nested
+from inverses.intervals.parts import Apart, Beyond, behind_doors, joined, nested
 from inverses.intervals.poset import Poset, bits
 
 LARGEST = 300
-"""A piece of more nodes that cannot be taken apart is left to a cover."""
+"""A piece of more nodes that cannot be taken apart is left to a cover, and not tested."""
+
+
+class TooManyCopies(Beyond):
+    """A tree would take more rows than are allowed."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"its dimension exceeds 2, and with copies it takes more than {most} rows")
+
 
 Arrows = Sequence[Sequence[int]]
 Row = tuple[int, int, int]
@@ -36,18 +45,26 @@ def nest(poset: Poset, most: int) -> list[Row] | None:
     >>> nest(Poset.of([(), (0,), (0,), (1, 2)]), most=4)
     [(0, 0, 7), (2, 1, 5), (1, 2, 6), (3, 3, 4)]
     """
+    with suppress(Beyond):
+        return nest_or_say(poset, most)
+    return None
+
+
+def nest_or_say(poset: Poset, most: int) -> list[Row]:
+    """The same rows; raises Beyond, which says why, if there are none."""
     if len(poset) > most:
-        return None
+        raise Beyond(f"one interval for each node would take more than {most} rows")
     whole = Apart.of(poset)
     orders = nested(whole, poset.everything, lambda piece: _ordered(whole, piece, most))
     if orders is None or len(orders[0]) > most:
-        return None
+        raise TooManyCopies(most)
     return _rows(orders, len(poset))
 
 
 def _ordered(whole: Apart, piece: int, most: int) -> Orders | None:
-    if piece.bit_count() > LARGEST:
-        return None
+    if (size := piece.bit_count()) > LARGEST:
+        tested = f"the dimension is tested of up to {LARGEST}"
+        raise Beyond(f"{size} nodes of it cannot be taken apart, and {tested}")
     return two_orders(whole.poset, piece, whole.apart) or unfolded(whole, piece, most)
 
 

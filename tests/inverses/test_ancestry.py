@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import networkx as nx
@@ -48,6 +50,19 @@ def stored(graph: nx.DiGraph[str]) -> Graph:
 
 def named(relatives: list[object]) -> list[str]:
     return sorted(r.name for r in relatives)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def said(ancestry: Ancestry) -> Iterator[list[str]]:
+    """The statements that are put to the database meanwhile."""
+    heard: list[str] = []
+
+    def hear(_: object, __: object, statement: str, *___: object) -> None:
+        heard.append(statement)
+
+    sa.event.listen(ancestry.catalog.engine, "before_cursor_execute", hear)
+    yield heard
+    sa.event.remove(ancestry.catalog.engine, "before_cursor_execute", hear)
 
 
 def seen(history: History, view: str, name: str) -> list[str]:
@@ -156,14 +171,117 @@ def test_tasks_in_between_are_listed_if_asked_for(here: Workspace) -> None:
     ]  # fmt: skip
 
 
-def test_more_boxes_than_fit_one_query_are_asked_about(here: Workspace) -> None:
+def test_a_name_is_looked_for_in_small_letters_and_capitals(here: Workspace) -> None:
+    ran(here, {"raw": [], "Lows_1": ["raw"], "lows_10": ["raw"], "lowsx1": ["raw"]})
+    ancestry = Ancestry.of(here)
+    for wanted in (Wanted(name=said) for said in ("lows_*", "LOWS_*", "*S_1*")):
+        assert named(ancestry.descendants("raw", wanted)) == ["Lows_1", "lows_10"]
+        assert ancestry.count_descendants("raw", wanted) == 2
+
+
+QUESTIONS: tuple[Callable[[Ancestry], object], ...] = (
+    lambda asked: asked.ancestors("b"),
+    lambda asked: asked.count_ancestors("b"),
+    lambda asked: asked.count_descendants("a", Wanted(name="b")),
+    lambda asked: asked.is_ancestor("a", "b"),
+    lambda asked: asked.affected_by("a", "b"),
+    lambda asked: asked.made_with("make_a", directly=True),
+    lambda asked: asked.marks(2),
+    lambda asked: asked.used(2),
+    lambda asked: asked.behind([1, 2]),
+)
+
+
+def test_a_connection_that_is_lost_at_any_moment_is_told_in_one_line(here: Workspace) -> None:
+    ran(here, {"a": [], "b": ["a"]})
+    asked = Ancestry.of(here)
+    asked.index.catch_up()
+    for question in QUESTIONS:
+        for turn in range(connections(asked, question)):
+            lost = pytest.raises(Failed, match=r"^the catalog .* does not answer: lost$")
+            with losing(asked, turn), lost:
+                question(asked)
+
+
+def connections(asked: Ancestry, question: Callable[[Ancestry], object]) -> int:
+    """How many connections a question needs one after another."""
+    with losing(asked, 100) as tried:
+        question(asked)
+    return len(tried)
+
+
+@contextmanager
+def losing(asked: Ancestry, turn: int) -> Iterator[list[object]]:
+    """A database that lets us in so many times and no more."""
+    engine, tried = asked.catalog.engine, []
+
+    def lose(*_: object) -> None:
+        tried.append(None)
+        if len(tried) > turn:
+            raise engine.dialect.loaded_dbapi.OperationalError("lost")
+
+    sa.event.listen(engine, "do_connect", lose)
+    yield tried
+    sa.event.remove(engine, "do_connect", lose)
+
+
+def with_boxes(graph: nx.DiGraph[str]) -> Graph:
+    """The same graph, in which every task is a run of one box."""
+    found = Graph()
+    known = {
+        name: found.put(Node(TASK, "box", run=name) if name[0] == "t" else Node(DATASET, name))
+        for name in graph
+    }
+    for source, target in graph.edges:
+        found.arrow(known[source], known[target])
+    return found
+
+
+def reached(graph: nx.DiGraph[str], roots: list[str], kinds: str, holding: str = "") -> list[str]:
+    """What a walk from each of the roots reaches, of some kinds and with a letter in its name."""
+    every = {n for root in roots for n in nx.descendants(graph, root)}
+    return sorted(n for n in every if n[0] in kinds and holding in n)
+
+
+def test_what_comes_of_very_many_is_listed_and_counted_as_a_walk_would(here: Workspace) -> None:
+    chance = random.Random(1)
+    graph = drawn(chance, 400)
+    add((history := History.of(here)).catalog, with_boxes(graph))
+    ancestry = Ancestry(history)
+    tasks = [name for name in graph if name[0] == "t"]
+    some = chance.sample([name for name in graph if name[0] == "d"], 70)
+    assert len(tasks) > 100
+    for wanted, kinds, holding in (
+        (Wanted(), "d", ""),
+        (Wanted((TASK,)), "t", ""),
+        (EVERY, "dt", ""),
+        (Wanted(name="*7*"), "d", "7"),
+    ):
+        spoiled, made = (reached(graph, roots, kinds, holding) for roots in (some, tasks))
+        assert len(ancestry.affected_by(*some, wanted=wanted)) == len(spoiled)
+        assert ancestry.count_affected(*some, wanted=wanted) == len(spoiled)
+        assert ancestry.count_made_with("box", wanted=wanted) == len(made)
+    assert named(ancestry.affected_by(*some)) == reached(graph, some, "d")
+    assert named(ancestry.made_with("box")) == reached(graph, tasks, "d")
+    direct = sorted({n for task in tasks for n in graph.successors(task) if n[0] == "d"})
+    assert named(ancestry.made_with("box", directly=True)) == direct
+    assert ancestry.count_made_with("box", directly=True) == len(direct)
+
+
+def test_very_many_are_counted_in_a_few_statements_that_list_nothing(here: Workspace) -> None:
     graph = Graph()
-    for number in range(120):
+    for number in range(600):
         task = graph.put(Node(TASK, "box", run=str(number)))
         graph.arrow(task, graph.put(Node(DATASET, f"d{number}")))
-    history = History.of(here)
-    add(history.catalog, graph)
-    assert len(Ancestry(history).made_with("box")) == 120
+    add((history := History.of(here)).catalog, graph)
+    ancestry = Ancestry(history)
+    assert len(ancestry.made_with("box")) == 600
+    with said(ancestry) as statements:
+        assert ancestry.count_made_with("box") == 600
+        assert ancestry.count_made_with("box", directly=True) == 600
+    assert len(statements) < 15
+    listing = [each for each in statements if "lineage_spans" in each]
+    assert len(listing) == 1 and listing[0].startswith("SELECT count(")
 
 
 def test_one_name_in_several_namespaces_is_asked_back(here: Workspace) -> None:
@@ -180,6 +298,55 @@ def test_one_name_in_several_namespaces_is_asked_back(here: Workspace) -> None:
     assert named(ancestry.ancestors("office:report")) == ["raw-office"]
     ran(here, {"report": []})
     assert Ancestry.of(here).ancestors("report") == []
+
+
+@pytest.fixture
+def both(tmp_path: Path, catalog_url: str) -> list[Workspace]:
+    """Two workspaces that share a catalog."""
+    return [Workspace.create(tmp_path / name, catalog_url) for name in ("ours", "theirs")]
+
+
+def test_a_box_is_the_same_in_every_workspace_that_shares_a_catalog(both: list[Workspace]) -> None:
+    ours, theirs = both
+    ran(theirs, {"a": [], "b": ["a"]}, params={"b": {"margin": 3}})
+    assert [r.key for r in Ancestry.of(ours).made_with("make_b")] == [("b", "v1")]
+    ran(ours, {"a": [], "c": ["a"], "b": ["c"]}, params={"b": {"margin": 4}})
+    for one in both:
+        ancestry = Ancestry.of(one)
+        assert [r.name for r in ancestry.made_with("make_a")] == ["a", "b", "a", "c", "b"]
+        assert ancestry.count_made_with("make_a") == 5
+        assert [r.name for r in ancestry.made_with("make_c")] == ["c", "b"]
+        assert [r.namespace for r in ancestry.made_with("make_b", {"margin": 3})] == [
+            theirs.namespace
+        ]
+    named_whole = f"{theirs.namespace}/make_b"
+    assert [r.namespace for r in Ancestry.of(ours).made_with(named_whole)] == [theirs.namespace]
+
+
+def test_a_box_that_only_others_ran_is_no_riddle(both: list[Workspace], tmp_path: Path) -> None:
+    for one in both:
+        ran(one, {"a": []})
+    third = Workspace.create(tmp_path / "third", both[0].catalog)
+    assert [r.key for r in Ancestry.of(third).made_with("make_a")] == [("a", "v1")] * 2
+
+
+def test_a_dataset_means_our_own_where_others_have_one_of_that_name(both: list[Workspace]) -> None:
+    ours, theirs = both
+    ran(ours, {"a": [], "b": ["a"]})
+    ran(theirs, {"a": [], "x": ["a"], "b": ["x"]})
+    assert named(Ancestry.of(ours).ancestors("b")) == ["a"]
+    assert named(Ancestry.of(theirs).ancestors("b")) == ["a", "x"]
+    assert named(Ancestry.of(ours).affected_by("a")) == ["b"]
+
+
+def test_boxes_whose_names_end_alike_are_asked_back(here: Workspace) -> None:
+    graph = Graph()
+    for name in ("etl:clean", "old:clean"):
+        graph.arrow(graph.put(Node(TASK, name, namespace="lab")), graph.put(Node(DATASET, name)))
+    add((history := History.of(here)).catalog, graph)
+    with pytest.raises(Refused, match="may be 2 things; say which: lab/etl:clean, lab/old:clean"):
+        Ancestry(history).made_with("clean")
+    assert named(Ancestry(history).made_with("etl:clean")) == ["etl:clean"]
 
 
 @pytest.mark.parametrize(
