@@ -70,7 +70,8 @@ def _told(history: History, run: Run) -> _Told:
         steps = {task.id: task.step for task in tasks}
         return _Told(
             {t.step: f"{t.name} {t.version}" for t in tasks},
-            {f"{steps[n]}.{name}": v for n, name, v in connection.execute(_values(ours))},
+            {"--only": run.part}
+            | {f"{steps[n]}.{name}": v for n, name, v in connection.execute(_values(ours))},
             {row.name: _content(row) for row in connection.execute(_inputs(run.run))},
             {"pipeline": run.pipeline, "Spark": f"{run.spark} on {run.master}"}
             | {"Whence": run.whence},
