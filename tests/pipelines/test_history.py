@@ -20,6 +20,8 @@ from pipelines.comparison import changed_lines, compare
 from pipelines.datasets import Dataset, Made
 from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.history import History
+from pipelines.journal import about_now, add_run
+from pipelines.run_graph import Growth, Node
 from pipelines.workspace import Workspace
 from tests.databases import own_schema
 from tests.runs import SPARK, described, pipeline, publish, ran, step
@@ -204,6 +206,38 @@ def test_two_runs_are_compared_by_code_parameters_and_inputs(here: Workspace) ->
         ("place", "pipeline", "p", "q"),
     }
     assert changed_lines(history, first, other) == ["-name: p", "+name: q"]
+
+
+def test_runs_that_used_other_versions_beside_a_common_one_are_told_apart(here: Workspace) -> None:
+    fields = [publish(here, "field", None, text) for text in ("one", "two", "three")]
+
+    def merged(*used: Dataset) -> str:
+        with History.recorded(here, pipeline(), SPARK) as entry:
+            step(here, entry, "b", used)
+        return entry.run
+
+    first, second = merged(fields[0], fields[2]), merged(fields[1], fields[2])
+    (only,) = compare(History.asked_of(here), first, second)
+    assert (only.before, only.after) == (
+        "content one, content three",
+        "content three, content two",
+    )
+
+
+def test_an_input_whose_content_is_known_once_is_told_by_its_version(here: Workspace) -> None:
+    publish(here, "field", None, "one")
+    known = ran(here, {"b": ["field"]})
+    history = History.asked_of(here)
+    with history.catalog.writing() as connection:
+        growth = Growth(connection)
+        for run, version in (("same", "v1"), ("other", "v2")):
+            add_run(connection, history.namespace, run, pipeline().text, about_now("p", SPARK))
+            field = growth.add(Node("dataset", "field", version, history.namespace))
+            growth.arrow(field, growth.add(Node("task", "make_b", "1", run=run, step="b")))
+        growth.write()
+    assert compare(history, known, "same") == []
+    (only,) = compare(history, known, "other")
+    assert (only.what, only.before, only.after) == ("input", "v1", "v2")
 
 
 def test_workspaces_share_a_catalog_and_are_told_apart(tmp_path: Path, catalog_url: str) -> None:
