@@ -41,7 +41,12 @@ def ancestors(workspace: Workspace, name: str, wanted: Wanted = EVERY) -> list[s
 
 
 def event(
-    job: str, run: str, inputs: list[Any], outputs: list[Any], at: str = "2026-01-01T00:00:00Z"
+    job: str,
+    run: str,
+    inputs: list[Any],
+    outputs: list[Any],
+    at: str = "2026-01-01T00:00:00Z",
+    how: str = "COMPLETE",
 ) -> dict[str, Any]:
     """An OpenLineage event as a scheduler sends it."""
 
@@ -52,7 +57,7 @@ def event(
         return [{"namespace": "db", "name": n, "facets": f} for (n, _), f in both]
 
     return {
-        "eventType": "COMPLETE", "eventTime": at, "producer": "https://example.org",
+        "eventType": how, "eventTime": at, "producer": "https://example.org",
         "run": {"runId": run}, "job": {"namespace": "airflow", "name": job},
         "inputs": datasets(inputs), "outputs": datasets(outputs),
     }  # fmt: skip
@@ -107,6 +112,31 @@ def test_events_that_say_versions_keep_them_apart(here: Workspace, tmp_path: Pat
     assert ancestors(here, "first", Wanted()) == ["raw1", "t"]
     assert ancestors(here, "second", Wanted()) == ["raw1", "raw2", "t", "t"]
     assert ancestors(here, "third", Wanted()) == ["raw1", "t"]
+
+
+def test_what_a_run_that_failed_was_to_write_was_not_made(here: Workspace, tmp_path: Path) -> None:
+    told = [
+        event("load", "r1", ["raw"], [("t", "1")], at="2026-01-01T00:00:00Z"),
+        event("load", "r2", ["bad"], [("t", "2")], at="2026-01-02T00:00:00Z", how="START"),
+        event("load", "r2", [], [("t", "2")], at="2026-01-02T01:00:00Z", how="FAIL"),
+        event("load", "r2", [], [], at="2026-01-02T02:00:00Z", how="OTHER"),
+        event("stop", "r3", ["raw"], ["half"], at="2026-01-02T00:00:00Z", how="ABORT"),
+        event("use", "r4", ["t"], ["report"], at="2026-01-03T00:00:00Z"),
+    ]
+    assert imported(here, tmp_path / "e.jsonl", told) == Added(4, 4, 6)
+    assert ancestors(here, "report", Wanted()) == ["raw", "t"]
+    assert Ancestry.of(here).made_with("stop") == []
+    with pytest.raises(Refused, match='no dataset "half"'):
+        ancestors(here, "half")
+
+
+def test_a_run_that_failed_and_was_done_after_all_has_made_it(
+    here: Workspace, tmp_path: Path
+) -> None:
+    done = event("load", "r1", ["raw"], ["t"], at="2026-01-02T00:00:00Z")
+    failed = event("load", "r1", ["raw"], ["t"], how="FAIL")
+    imported(here, tmp_path / "e.jsonl", [done, failed])
+    assert ancestors(here, "t") == ["load", "raw"]
 
 
 def test_a_document_of_prov_becomes_tasks_and_datasets(here: Workspace, tmp_path: Path) -> None:
