@@ -141,6 +141,27 @@ def test_a_run_that_failed_and_was_done_after_all_has_made_it(
 
 def test_a_document_of_prov_becomes_tasks_and_datasets(here: Workspace, tmp_path: Path) -> None:
     assert imported(here, tmp_path / "p.json", PROV) == Added(4, 1, 4)
+    assert ancestors(here, "report") == ["clean", "prices", "raw", "tidy"]
+    assert ancestors(here, "http://example.org/tidy") == ["clean", "raw"]
+
+
+def test_a_prefix_is_what_it_stands_for(here: Workspace, tmp_path: Path) -> None:
+    def made(prefix: str, stands_for: str, used: str) -> Added:
+        ends = {"prov:generatedEntity": f"{prefix}out", "prov:usedEntity": f"{prefix}{used}"}
+        prefixes = {prefix.rstrip(":") or "default": stands_for}
+        told = {"prefix": prefixes, "bundle": {"b": {"wasDerivedFrom": {"_:d": ends}}}}
+        return imported(here, tmp_path / "p.json", told)
+
+    assert made("ex:", "http://one.org/", "a") == Added(2, 0, 1)
+    assert made("ex:", "http://two.org/", "a") == Added(2, 0, 1)
+    assert made("one:", "http://one.org/", "b") == Added(1, 0, 1)
+    assert made("", "http://one.org/", "c") == Added(1, 0, 1)
+    assert ancestors(here, "http://one.org/out") == ["a", "b", "c"]
+    assert ancestors(here, "http://two.org/out") == ["a"]
+
+
+def test_a_prefix_that_is_not_declared_is_part_of_the_name(here: Workspace, tmp_path: Path) -> None:
+    imported(here, tmp_path / "p.json", {**PROV, "prefix": {}})
     assert ancestors(here, "ex:report") == ["ex:clean", "ex:prices", "ex:raw", "ex:tidy"]
     assert ancestors(here, "tidy") == ["ex:clean", "ex:raw"]
 
@@ -153,7 +174,7 @@ def test_what_prov_itself_writes_is_read(here: Workspace, tmp_path: Path) -> Non
     document.used("ex:work", "ex:in")
     document.wasGeneratedBy(document.entity("ex:out"), "ex:work")
     imported(here, tmp_path / "p.json", str(document.serialize(format="json")))
-    assert ancestors(here, "ex:out") == ["ex:in", "ex:work"]
+    assert ancestors(here, "out") == ["in", "work"]
 
 
 def test_importing_twice_adds_nothing(here: Workspace, tmp_path: Path) -> None:
@@ -195,6 +216,8 @@ BAD = {
     "inputs that are none": ([{**EVENTS[0], "inputs": "raw"}], "inputs is an array"),
     "an input that is none": ([{**EVENTS[0], "inputs": ["raw"]}], "one of its inputs is an object"),
     "half a character": ([{**EVENTS[0], "inputs": [{"name": "\ud800"}]}], "that no name has"),
+    "prefixes that are none": ({"prefix": ["ex"], "entity": {}}, "prefix is an object"),
+    "a prefix for nothing": ({"prefix": {"ex": 1}, "entity": {}}, 'prefix "ex" is a text'),
     "entities that are none": ({"entity": ["ex:a"]}, "entity is an object"),
     "a relation that is none": ({"entity": {}, "used": {"u": 1}}, 'used "u" is an object'),
     "an end that is none": ({"used": {"u": {"prov:entity": 1, "prov:activity": "a"}}}, "a name in"),
