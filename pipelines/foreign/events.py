@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.errors import Refused
 from pipelines.foreign.graph import Graph, listing, mapping, text
-from pipelines.foreign.stored import value_of
+from pipelines.foreign.stored import seconds_of, value_of
 from pipelines.run_graph import DATASET, TASK, Node
 
 OURS = "whence"  # the facet by which a task of ours is known again
@@ -63,6 +63,8 @@ def _gather(
         mention, version = _mention(event["dataset"], f"{where}: dataset")
         graph.put(_dataset(mention, version))
         return
+    if _is_whole(event):
+        return
     task, at = _task(event, where), _time(event, where)
     run = gathered.setdefault(task.identity, _Run(task, at, _is_direct(event["job"])))
     run.ended = max(run.ended, at)
@@ -72,6 +74,13 @@ def _gather(
         for each in listing(event.get(way), f"{where}: {way}"):
             mention, version = _mention(each, f"{where}: one of its {way}")
             found[mention] = version or found.get(mention, "")
+
+
+def _is_whole(event: Mapping[str, Any]) -> bool:
+    """Whether an event is about a whole run of ours, whose tasks have events of their own."""
+    run = event.get("run")
+    facet = (run.get("facets") or {}).get(OURS) if isinstance(run, dict) else None
+    return isinstance(facet, dict) and "pipeline" in facet
 
 
 def _is_direct(job: Mapping[str, Any]) -> bool:
@@ -100,7 +109,7 @@ def _own_task(facet: Any, where: str) -> Node:
     plain = mapping(facet, f"{where}: the facet {OURS}")
     told = {k: plain.get(k, "") for k in ("box", "boxVersion", "run", "step")}
     box, version, run, step = (v and text(v, f"{where}: {k}") for k, v in told.items())
-    return Node(TASK, box, version, run=run, step=step)
+    return Node(TASK, box, version, run=run, step=step, seconds=seconds_of(plain.get("seconds")))
 
 
 def _given(facet: Any) -> dict[str, Any]:

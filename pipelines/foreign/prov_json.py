@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.errors import Refused
 from pipelines.foreign.graph import Graph, mapping, text
-from pipelines.foreign.stored import value_of
+from pipelines.foreign.stored import seconds_of, value_of
 from pipelines.run_graph import DATASET, TASK, Identity, Node
 
 DEEPEST = 8  # bundles in bundles
@@ -20,7 +20,14 @@ RELATIONS = {
     "wasDerivedFrom": ("prov:usedEntity", DATASET, "prov:generatedEntity", DATASET),
     "wasInformedBy": ("prov:informant", TASK, "prov:informed", TASK),
 }
-OWN = {"name": "whence:name", "version": "whence:version", "namespace": "whence:namespace"}
+OWN = {
+    "name": "whence:name",
+    "version": "whence:version",
+    "namespace": "whence:namespace",
+    "at": "whence:at",
+}
+WHOLE = "whence:pipeline"  # what is said of a whole run of ours, whose tasks are there as well
+SECONDS = "whence:seconds"
 OWN_TASK = {"run": "whence:run", "step": "whence:step"}
 PARAMETER = "whence:param."
 DEFAULT = "default"  # the prefix of names that have none
@@ -77,7 +84,9 @@ def _add_nodes(
 ) -> None:
     for said_name, said in mapping(plain, section).items():
         name = _qualified(text(said_name, f"the name of an {section}"), prefixes)
-        known[kind, name] = graph.put(_node(name, kind, _first(said, section, said_name)))
+        first = _first(said, section, said_name)
+        if WHOLE not in first:
+            known[kind, name] = graph.put(_node(name, kind, first))
 
 
 def _first(said: Any, section: str, name: str) -> Mapping[str, Any]:
@@ -93,7 +102,8 @@ def _node(qualified: Name, kind: str, said: Mapping[str, Any]) -> Node:
     given = {k: _value(v) for k, v in said.items() if k.startswith(PARAMETER)}
     params = {k.removeprefix(PARAMETER): value_of(str(v)) for k, v in given.items()}
     run = "" if kind == DATASET else namespace + name
-    node = Node(kind, name, namespace=namespace, run=run, params=params)
+    took = seconds_of(value_of(str(_value(said.get(SECONDS)))))
+    node = Node(kind, name, namespace=namespace, run=run, seconds=took, params=params)
     return replace(node, **own)  # type: ignore[arg-type]  # they are all texts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from prov.model import ProvDocument
 
 from inverses.ancestry import Ancestry, Wanted
 from pipelines.catalog import edges, nodes
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.foreign import files
 from pipelines.foreign.graph import Added, add
 from pipelines.history import History
+from pipelines.journal import about_now, add_end, add_run
 from pipelines.run_graph import DATASET, TASK
 from pipelines.workspace import Workspace
-from tests.runs import ran
+from tests.runs import SPARK, pipeline, ran, step
 
 EVERY = Wanted((DATASET, TASK))
 
@@ -267,7 +269,7 @@ def test_a_circle_over_two_imports_is_refused_whole(here: Workspace, tmp_path: P
 
 
 def shape(workspace: Workspace) -> list[Any]:
-    """A run graph without the numbers that its nodes happen to have, and without times."""
+    """A run graph without the numbers that its nodes happen to have."""
     with History.asked_of(workspace).catalog.reading() as connection:
         found = connection.execute(sa.select(nodes)).all()
         told = {n.id: (n.kind, n.namespace, n.name, n.version, n.run, n.step) for n in found}
@@ -276,6 +278,7 @@ def shape(workspace: Workspace) -> list[Any]:
         given = connection.execute(sa.text("SELECT node, name, value FROM params")).all()
     return [
         sorted(tasks.values()),
+        sorted((tasks[n.id], n.seconds) for n in found if n.kind == TASK and n.seconds is not None),
         sorted((tasks[s], tasks[t]) for s, t in arrows),
         sorted((tasks[n], name, value) for n, name, value in given),
     ]
@@ -295,6 +298,61 @@ def test_what_is_exported_can_be_imported_elsewhere(
     assert shape(there) == shape(here)
 
 
+def with_all_ends(workspace: Workspace) -> dict[str, str]:
+    """The names of a run of each ending: finished, failed, interrupted, and none yet."""
+    named = {"finished": ran(workspace, {"a": []})}
+    with pytest.raises(Failed), History.recorded(workspace, pipeline(), SPARK) as entry:
+        step(workspace, entry, "b", [workspace.dataset("a")])
+        raise Failed("as it happens")
+    with History.of(workspace).catalog.writing() as connection:
+        for run in ("interrupted", "running"):
+            add_run(connection, "another workspace", run, "", about_now("p", SPARK))
+        add_end(connection, "interrupted", "interrupted", at="")
+    return {**named, "failed": entry.run, "interrupted": "interrupted", "running": "running"}
+
+
+def test_events_say_how_and_when_runs_ended(here: Workspace, tmp_path: Path) -> None:
+    named = with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / "h.jsonl")
+    told = [json.loads(line) for line in (tmp_path / "h.jsonl").read_text().splitlines()]
+    whole = [e for e in told if "pipeline" in e["run"]["facets"]["whence"]]
+    assert [e["eventType"] for e in whole] == [
+        "START", "COMPLETE", "START", "FAIL", "START", "ABORT", "START",
+    ]  # fmt: skip
+    assert whole[3]["run"]["facets"]["errorMessage"]["message"] == "as it happens"
+    began, ended = (datetime.fromisoformat(e["eventTime"]) for e in whole[:2])
+    assert began == datetime.fromisoformat(History.of(here).run(named["finished"]).at) <= ended
+    tasks = [e for e in told if e not in whole]
+    assert [e["run"]["facets"]["whence"]["seconds"] for e in tasks] == [0.5, 0.5]
+    assert {e["run"]["facets"]["parent"]["run"]["runId"] for e in tasks} == {
+        e["run"]["runId"] for e in whole[:4]
+    }
+
+
+def test_a_document_says_how_and_when_runs_ended(here: Workspace, tmp_path: Path) -> None:
+    named = with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / "h.json")
+    told = json.loads((tmp_path / "h.json").read_text())["activity"]
+    for how, run in named.items():
+        said = told[f"whence:run/{run}"]
+        assert said.get("whence:how", "running") == how
+        assert "prov:startTime" in said
+        assert ("prov:endTime" in said) == (how in ("finished", "failed"))
+    took = [a["whence:seconds"]["$"] for a in told.values() if "whence:step" in a]
+    assert took == ["0.5", "0.5"]
+
+
+@pytest.mark.parametrize("name", ["h.jsonl", "h.json"])
+def test_what_a_run_made_before_it_failed_is_imported_as_made(
+    here: Workspace, tmp_path: Path, name: str
+) -> None:
+    with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / name)
+    there = Workspace.create(tmp_path / "there")
+    assert imported(there, tmp_path / "copy", (tmp_path / name).read_text()) == Added(2, 2, 3)
+    assert shape(there) == shape(here)
+
+
 def test_what_openlineage_has_no_words_for_is_counted(here: Workspace, tmp_path: Path) -> None:
     told = {"wasInformedBy": {"w": {"prov:informed": "late", "prov:informant": "early"}}}
     imported(here, tmp_path / "f", told)
@@ -310,7 +368,7 @@ def test_an_exported_document_is_one_for_prov(here: Workspace, tmp_path: Path) -
     files.write(History.of(here).catalog, tmp_path / "h.json")
     document = ProvDocument.deserialize(tmp_path / "h.json", format="json")
     kinds = sorted(type(r).__name__ for r in document.get_records())
-    assert kinds == ["ProvActivity"] * 2 + ["ProvEntity"] * 2 + ["ProvGeneration"] * 2 + [
+    assert kinds == ["ProvActivity"] * 3 + ["ProvEntity"] * 2 + ["ProvGeneration"] * 2 + [
         "ProvUsage"
     ]
 
