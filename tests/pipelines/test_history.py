@@ -71,6 +71,36 @@ def test_a_run_is_remembered_with_all_there_is_to_say(here: Workspace) -> None:
     assert all(len(n.fingerprint) == 32 for n in datasets)
 
 
+def asked(history: History, query: str) -> list[tuple[Any, ...]]:
+    """What SQL answers."""
+    with history.catalog.reading() as connection:
+        return [tuple(row) for row in connection.execute(sa.text(query))]
+
+
+def test_the_views_tell_of_runs_and_of_what_made_what(here: Workspace) -> None:
+    run = ran(here, CHAIN, versions={"b": "7"})
+    with pytest.raises(Failed), History.recorded(here, pipeline("q"), SPARK, part="a: n > 1"):
+        raise Failed("as it happens")
+    history = History.asked_of(here)
+    assert asked(history, "SELECT pipeline, part, how, why FROM history ORDER BY id") == [
+        ("p", "", "finished", ""),
+        ("q", "a: n > 1", "failed", "as it happens"),
+    ]
+    assert asked(history, "SELECT run FROM history WHERE ended >= at AND seconds >= 0") != []
+    columns = "name, version, box, box_version, run, step, seconds"
+    assert asked(history, f"SELECT {columns} FROM made_with ORDER BY id") == [
+        ("a", "v1", "make_a", "1", run, "a", 0.5),
+        ("b", "v1", "make_b", "7", run, "b", 0.5),
+        ("c", "v1", "make_c", "1", run, "c", 0.5),
+    ]
+    columns = "name, version, box, used_name, used_version"
+    assert asked(history, f"SELECT {columns} FROM made_from ORDER BY id, used_id") == [
+        ("b", "v1", "make_b", "a", "v1"),
+        ("c", "v1", "make_c", "a", "v1"),
+        ("c", "v1", "make_c", "b", "v1"),
+    ]
+
+
 def test_arrows_lead_from_lower_numbers_to_higher(here: Workspace) -> None:
     for _ in range(3):
         ran(here, CHAIN)
