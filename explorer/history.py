@@ -156,8 +156,7 @@ class Relatives:
 
         def question(ancestry: Ancestry) -> tuple[Kin, str, str]:
             kin = Kin.of_dataset(ancestry, named.strip())
-            exact = f"{kin.of.name}@{kin.of.version}" if kin.of.version else named.strip()
-            told = prose(_counted(ancestry, exact, kin.of))
+            told = prose(_counted(ancestry, named.strip(), kin.of))
             return kin, told, prose(_affected(named, ancestry.affected_by(named.strip())))
 
         self.ask(question, self._shown, self._failed)
@@ -177,7 +176,8 @@ class Relatives:
         self.more.items = [
             {
                 "label": f"Open {label(r)}",
-                "secondary": f"{kin.hidden(r.id)} more behind",
+                "secondary": _told_apart(kin, r),
+                "node": r.id,
                 "icon": "expand_more",
                 "selectable": False,
             }
@@ -186,8 +186,13 @@ class Relatives:
 
     def _clicked(self, item: Any) -> None:
         if (kin := self.kin) is not None:
-            found = next((r.id for r in kin.closed if item["label"] == f"Open {label(r)}"), 0)
-            self.ask(lambda a: kin.opened(a, found) if found else kin, self._draw, self._failed)
+            self.ask(lambda a: kin.opened(a, item["node"]), self._draw, self._failed)
+
+
+def _told_apart(kin: Kin, relative: Relative) -> str:
+    """What is behind a node, and which run it is of: a box may have run more than once."""
+    behind = f"{kin.hidden(relative.id)} more behind"
+    return f"{behind}, run {relative.run}" if relative.run else behind
 
 
 def _counted(ancestry: Ancestry, named: str, of: Relative) -> Lines:

@@ -126,7 +126,8 @@ def run_row(run: Run) -> list[str]:
     took = "" if run.seconds is None else f"{run.seconds:.1f}"
     how = f"{run.how}: {run.why}" if run.why else run.how
     made = ", ".join(f"{name} {version}" for name, version in run.made)
-    return [run.run, run.pipeline, run.at[:19].replace("T", " "), run.who, how, took, made]
+    what = f"{run.pipeline}, only {run.part}" if run.part else run.pipeline
+    return [run.run, what, run.at[:19].replace("T", " "), run.who, how, took, made]
 
 
 def _compare(asked: argparse.Namespace) -> None:

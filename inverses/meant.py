@@ -37,7 +37,7 @@ def _readings(said: str) -> Iterator[sa.ColumnElement[bool]]:
     yield nodes.c.name == said
     if name:
         yield (nodes.c.name == name) & (nodes.c.version == version)
-    for joint in ("/", ":"):
+    for joint in ("/", ":", ""):
         whole = nodes.c.namespace + joint + nodes.c.name
         yield whole == said
         if name:

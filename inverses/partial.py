@@ -44,6 +44,11 @@ class Only:
             )
         return cls(name.strip(), parsed(predicate.strip()))
 
+    @property
+    def text(self) -> str:
+        """The same in one way of writing it."""
+        return f"{self.dataset}: {self.predicate.text}"
+
     def check(self, pipeline: Pipeline) -> None:
         """Refuse a dataset that the pipeline does not make, or that is no table."""
         step = pipeline.step(self.dataset)
@@ -79,7 +84,7 @@ def run_only(
         assert isinstance(step.box, TableBox)
         return one.note(_made(one, name, step.box, inputs, how, wanted.predicate, known))
 
-    return run(pipeline.up_to(wanted.dataset), workspace, spark, progress, publish)
+    return run(pipeline.up_to(wanted.dataset), workspace, spark, progress, publish, wanted.text)
 
 
 def _described(

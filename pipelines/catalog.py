@@ -51,6 +51,7 @@ runs = sa.Table(
     sa.Column("master", sa.Text, nullable=False),
     sa.Column("spark", sa.Text, nullable=False),
     sa.Column("whence", sa.Text, nullable=False),
+    sa.Column("part", sa.Text, nullable=False, server_default=""),
 )
 ends = sa.Table(
     "ends",
@@ -136,7 +137,16 @@ def _with_views(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_with_tables, _with_views)
+def _with_parts(connection: sa.Connection) -> None:
+    """Runs say what part of a pipeline was asked for; a view keeps the columns it was made with."""
+    if runs.c.part.name not in {c["name"] for c in sa.inspect(connection).get_columns(runs.name)}:
+        added = f"ADD COLUMN {runs.c.part.name} TEXT DEFAULT '' NOT NULL"
+        connection.exec_driver_sql(f"ALTER TABLE {runs.name} {added}")
+    connection.exec_driver_sql("DROP VIEW history")
+    connection.exec_driver_sql(f"CREATE VIEW history AS {VIEWS['history']}")
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_with_tables, _with_views, _with_parts)
 VERSION = len(MIGRATIONS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
@@ -13,6 +13,7 @@ from pipelines.catalog import edges, nodes, params
 from pipelines.history import History, Run
 from pipelines.run_graph import DATASET, TASK
 
+Versions = frozenset[tuple[str, str]]  # each a version and its fingerprint, if that is known
 CODE, PARAMETER, INPUT, PLACE = "code", "parameter", "input", "place"
 
 
@@ -28,11 +29,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the journal tells of a run, each as text by where it was."""
+    """What the journal tells of a run by where it was: inputs as rows, all else as text."""
 
     code: Mapping[str, str]
     parameters: Mapping[str, str]
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, Versions]
     place: Mapping[str, str]
 
 
@@ -42,7 +43,7 @@ def compare(history: History, first: str, second: str) -> list[Difference]:
     return [
         *_differences(CODE, before.code, after.code),
         *_differences(PARAMETER, before.parameters, after.parameters),
-        *_differences(INPUT, before.inputs, after.inputs),
+        *_differences(INPUT, *_comparable(before.inputs, after.inputs)),
         *_differences(PLACE, before.place, after.place),
     ]
 
@@ -70,8 +71,9 @@ def _told(history: History, run: Run) -> _Told:
         steps = {task.id: task.step for task in tasks}
         return _Told(
             {t.step: f"{t.name} {t.version}" for t in tasks},
-            {f"{steps[n]}.{name}": v for n, name, v in connection.execute(_values(ours))},
-            {row.name: _content(row) for row in connection.execute(_inputs(run.run))},
+            {"--only": run.part}
+            | {f"{steps[n]}.{name}": v for n, name, v in connection.execute(_values(ours))},
+            _by_name(connection.execute(_inputs(run.run))),
             {"pipeline": run.pipeline, "Spark": f"{run.spark} on {run.master}"}
             | {"Whence": run.whence},
         )
@@ -91,6 +93,23 @@ def _inputs(run: str) -> sa.Select[Any]:
     return rows.where((used.c.kind == DATASET) & (used.c.run != run)).order_by(used.c.id)
 
 
-def _content(row: Any) -> str:
-    """What tells one input from another: its content if that is known, or else its version."""
-    return f"content {row.fingerprint[:12]}" if row.fingerprint else row.version
+def _by_name(rows: Iterable[Any]) -> dict[str, Versions]:
+    """The versions of each dataset that were used."""
+    found: dict[str, Versions] = {}
+    for row in rows:
+        found[row.name] = found.get(row.name, Versions()) | {(row.version, row.fingerprint)}
+    return found
+
+
+def _comparable(*inputs: Mapping[str, Versions]) -> Iterator[dict[str, str]]:
+    """What tells one input from another: its content if both runs know it, or else its version."""
+    used = [(name, versions) for each in inputs for name, versions in each.items()]
+    unknown = {name for name, versions in used if not all(content for _, content in versions)}
+    for each in inputs:
+        yield {name: _text(versions, name not in unknown) for name, versions in each.items()}
+
+
+def _text(versions: Versions, by_content: bool) -> str:
+    if by_content:
+        return ", ".join(sorted({f"content {content[:12]}" for _, content in versions}))
+    return ", ".join(sorted({version for version, _ in versions}))

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: what was run, by whom, when, on which Spark, how it ended, and what it made."""
+    """One run: what was run, by whom, when, on which Spark, how it ended, and what it made.
+
+    Its `part` is what alone was asked for, like `tracks: lat > 20`; it is empty for the whole.
+    """
 
     run: str
     pipeline: str
@@ -49,6 +52,7 @@ class Run:
     master: str
     spark: str
     whence: str
+    part: str
     how: str
     why: str = ""
     seconds: float | None = None
@@ -75,13 +79,14 @@ class History:
         pipeline: Pipeline,
         spark: Mapping[str, str],
         sources: Callable[[], dict[str, Dataset]] = dict,
+        part: str = "",
     ) -> Iterator[Entry]:
         """Journal a run: one transaction when it starts, one with all its steps when it ends."""
         run, url = uuid.uuid4().hex[:12], workspace.catalog
 
         def opening() -> History:
             journal = cls(workspace, Catalog(url, keep_open=True))._caught_up()
-            journal._start(run, pipeline, spark)
+            journal._start(run, pipeline.text, about_now(pipeline.name, spark, part))
             return journal
 
         with under_way(workspace, run), ThreadPoolExecutor(1) as beside:
@@ -125,12 +130,11 @@ class History:
             elsewhere = None if self.workspace.keeps_own_catalog else self.catalog.place
             self.namespace = self.workspace.settled(elsewhere)
 
-    def _start(self, run: str, pipeline: Pipeline, spark: Mapping[str, str]) -> None:
+    def _start(self, run: str, text: str, about: Mapping[str, str]) -> None:
         self._settle()
-        about = about_now(pipeline.name, spark)
         with self.catalog.writing() as connection:
             add_space(connection, self.namespace, self.workspace.path)
-            add_run(connection, self.namespace, run, pipeline.text, about)
+            add_run(connection, self.namespace, run, text, about)
 
     def _finish(self, entry: Entry) -> None:
         """The end of a run that did all it should, which may yet fail to be written."""
@@ -205,9 +209,9 @@ def _found(connection: sa.Connection, rows: sa.Select[Any]) -> list[Run]:
 
 def _mentions(search: str) -> sa.ColumnElement[bool]:
     """Whether a text occurs in what is told of a run, or in the name of what it made or ran."""
-    told = (runs.c.run, runs.c.pipeline, runs.c.who, runs.c.at, ends.c.how, ends.c.why)
+    told = [runs.c[name] for name in ("run", "pipeline", "part", "who", "at")]
     named = sa.select(nodes.c.run).where(nodes.c.name.icontains(search, autoescape=True))
-    spoken = [column.icontains(search, autoescape=True) for column in told]
+    spoken = [c.icontains(search, autoescape=True) for c in (*told, ends.c.how, ends.c.why)]
     return sa.or_(*spoken, runs.c.run.in_(named))
 
 

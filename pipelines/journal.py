@@ -20,10 +20,11 @@ FINISHED, FAILED, INTERRUPTED, RUNNING = "finished", "failed", "interrupted", "r
 HERE = "whence:here"  # the namespace of a workspace that has none of its own yet
 
 
-def about_now(pipeline: str, spark: Mapping[str, str]) -> dict[str, str]:
+def about_now(pipeline: str, spark: Mapping[str, str], part: str = "") -> dict[str, str]:
     """What is said of a run that starts now."""
     on = {"master": spark["master"], "spark": spark["version"], "whence": _version()}
-    return {"pipeline": pipeline, "at": now(), "who": _user(), "host": _host(), **on}
+    what = {"pipeline": pipeline, "part": part}
+    return {**what, "at": now(), "who": _user(), "host": _host(), **on}
 
 
 def add_run(

@@ -153,7 +153,7 @@ def _add_lines(connection: sa.Connection, namespace: str, lines: tuple[Line, ...
 
 def _add_started(connection: sa.Connection, namespace: str, run: str, line: Line) -> None:
     said = {k: str(line.get(k) or "") for k in ("pipeline", "at", "master")}
-    unsaid = {"who": "", "host": "", "whence": ""}
+    unsaid = {"who": "", "host": "", "whence": "", "part": ""}
     spark = {"spark": str(line.get("version") or "")}
     add_run(connection, namespace, run, str(line.get("text") or ""), said | unsaid | spark)
 

@@ -47,14 +47,18 @@ def run(
     spark: SparkSession,
     progress: Progress | None = None,
     publish: Publish | None = None,
+    part: str = "",
 ) -> dict[str, Dataset]:
-    """Run every box and `publish` what each makes; the journal says how it went."""
+    """Run every box and `publish` what each makes; the journal says how it went.
+
+    Where `publish` makes less than the whole, `part` says what.
+    """
     sources = {name: as_dataset(name, source) for name, source in pipeline.sources.items()}
 
     def named() -> dict[str, Dataset]:
         return {name: workspace.named(fingerprinted(each)) for name, each in sources.items()}
 
-    recorded = History.recorded(workspace, pipeline, whereabouts(spark), named)
+    recorded = History.recorded(workspace, pipeline, whereabouts(spark), named, part)
     with recorded as entry, ExitStack() as unkept:
         one = Run(workspace, spark, entry, progress, unkept, {**sources})
         for name, step in pipeline.in_order():

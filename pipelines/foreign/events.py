@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from pipelines.errors import Refused
 from pipelines.foreign.graph import Graph, listing, mapping, text
-from pipelines.foreign.stored import value_of
+from pipelines.foreign.stored import seconds_of, value_of
 from pipelines.run_graph import DATASET, TASK, Node
 
 OURS = "whence"  # the facet by which a task of ours is known again
+FAIL, ABORT = "FAIL", "ABORT"
+LAST = ("COMPLETE", FAIL, ABORT)  # the types of events after which a run is over
 UNNAMED = "whence:unnamed"  # stands for no namespace, which an event has to have
 Mention = tuple[str, str]
 
@@ -27,6 +30,13 @@ class _Run:
     direct: bool = False
     inputs: dict[Mention, str] = field(default_factory=dict)
     outputs: dict[Mention, str] = field(default_factory=dict)
+    ends: list[tuple[datetime, str]] = field(default_factory=list)
+
+    @property
+    def made(self) -> dict[Mention, str]:
+        """What it wrote, unless it is known to have ended badly: then that was never whole."""
+        last = sorted(self.ends, key=itemgetter(0))[-1:]
+        return {} if any(how in (FAIL, ABORT) for _, how in last) else self.outputs
 
 
 def read(events: Iterable[Any]) -> Graph:
@@ -34,6 +44,7 @@ def read(events: Iterable[Any]) -> Graph:
 
     A dataset whose version nobody says is one node, however often it was written. Where others
     say versions of it, a run that says none has read the last that was written before its end.
+    A run that failed or was aborted has read what it read, and made nothing.
     """
     gathered: dict[tuple[str, ...], _Run] = {}
     graph = Graph()
@@ -52,13 +63,24 @@ def _gather(
         mention, version = _mention(event["dataset"], f"{where}: dataset")
         graph.put(_dataset(mention, version))
         return
+    if _is_whole(event):
+        return
     task, at = _task(event, where), _time(event, where)
     run = gathered.setdefault(task.identity, _Run(task, at, _is_direct(event["job"])))
     run.ended = max(run.ended, at)
+    if (how := event.get("eventType")) in LAST:
+        run.ends.append((at, how))
     for way, found in (("inputs", run.inputs), ("outputs", run.outputs)):
         for each in listing(event.get(way), f"{where}: {way}"):
             mention, version = _mention(each, f"{where}: one of its {way}")
             found[mention] = version or found.get(mention, "")
+
+
+def _is_whole(event: Mapping[str, Any]) -> bool:
+    """Whether an event is about a whole run of ours, whose tasks have events of their own."""
+    run = event.get("run")
+    facet = (run.get("facets") or {}).get(OURS) if isinstance(run, dict) else None
+    return isinstance(facet, dict) and "pipeline" in facet
 
 
 def _is_direct(job: Mapping[str, Any]) -> bool:
@@ -87,7 +109,7 @@ def _own_task(facet: Any, where: str) -> Node:
     plain = mapping(facet, f"{where}: the facet {OURS}")
     told = {k: plain.get(k, "") for k in ("box", "boxVersion", "run", "step")}
     box, version, run, step = (v and text(v, f"{where}: {k}") for k, v in told.items())
-    return Node(TASK, box, version, run=run, step=step)
+    return Node(TASK, box, version, run=run, step=step, seconds=seconds_of(plain.get("seconds")))
 
 
 def _given(facet: Any) -> dict[str, Any]:
@@ -128,7 +150,7 @@ def _written(gathered: Iterable[_Run]) -> dict[Mention, list[tuple[datetime, str
     """When which versions of each dataset were written, first to last."""
     written: dict[Mention, list[tuple[datetime, str]]] = {}
     for run in gathered:
-        for mention, version in run.outputs.items():
+        for mention, version in run.made.items():
             if version:
                 written.setdefault(mention, []).append((run.ended, version))
     return {mention: sorted(times) for mention, times in written.items()}
@@ -137,7 +159,7 @@ def _written(gathered: Iterable[_Run]) -> dict[Mention, list[tuple[datetime, str
 def _add(graph: Graph, run: _Run, written: Mapping[Mention, list[tuple[datetime, str]]]) -> None:
     read_ = {m: version or _last(written.get(m, ()), run) for m, version in run.inputs.items()}
     sources = [graph.put(_dataset(m, version)) for m, version in read_.items()]
-    targets = [graph.put(_dataset(m, version)) for m, version in run.outputs.items()]
+    targets = [graph.put(_dataset(m, version)) for m, version in run.made.items()]
     if run.direct:
         through = [(source, target) for source in sources for target in targets]
     else:

@@ -6,21 +6,25 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from pipelines.catalog import Catalog, edges, nodes, params
+from pipelines.catalog import Catalog, edges, ends, nodes, params, runs
+
+LONGEST = 1e12  # seconds that anything can have taken
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Nodes by number, in the order they were added, with their arrows and parameters."""
+    """Nodes by number, in the order they were added, with arrows and parameters; runs by name."""
 
     nodes: dict[int, Any]
     used: dict[int, list[int]]
     made: dict[int, list[int]]
     params: dict[int, dict[str, str]]
+    runs: dict[str, Any]
 
     @classmethod
     def by(cls, catalog: Catalog) -> Stored:
@@ -35,7 +39,8 @@ class Stored:
                 made[source].append(target)
             for node, name, value in connection.execute(sa.select(params)):
                 given[node][name] = value
-        return cls({row.id: row for row in rows}, used, made, given)
+            told = {row.run: row for row in connection.execute(_runs())}
+        return cls({row.id: row for row in rows}, used, made, given, told)
 
     def of_kind(self, kind: str) -> Iterator[Any]:
         """The nodes of one kind, in their order."""
@@ -50,6 +55,31 @@ class Stored:
         """What was directly made of a node, as far as it is of one kind."""
         found = (self.nodes[n] for n in self.made.get(node, ()))
         return [row for row in found if row.kind == kind]
+
+
+def _runs() -> sa.Select[Any]:
+    """The runs, and how and when they ended if they did."""
+    row = sa.select(runs, ends.c.how, ends.c.why, ends.c.at.label("ended"))
+    return row.join(ends, ends.c.run == runs.c.run, isouter=True).order_by(runs.c.id)
+
+
+def moment(text: str | None) -> str | None:
+    """A date and time as it was written down, if it is one.
+
+    >>> moment("2026-01-01T00:00:00Z"), moment("soon")
+    ('2026-01-01T00:00:00+00:00', None)
+    """
+    try:
+        at = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
+
+
+def seconds_of(said: Any) -> float | None:
+    """How long something took, if that is said."""
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    return float(said) if is_number and 0 <= said < LONGEST else None
 
 
 def value_of(text: str) -> Any:

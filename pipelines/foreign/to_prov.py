@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from prov.model import ProvDocument
 
-from pipelines.foreign.prov_json import OWN, OWN_TASK, PARAMETER
-from pipelines.foreign.stored import Stored
+from pipelines.foreign.prov_json import OWN, OWN_TASK, PARAMETER, SECONDS, WHOLE
+from pipelines.foreign.stored import Stored, moment
 from pipelines.run_graph import DATASET, TASK
 
 NAMESPACE = "https://w3id.org/whence/terms/"
@@ -24,6 +24,8 @@ def text(stored: Stored) -> str:
         document.entity(_name(row), _told(row, OWN))
     for row in stored.of_kind(TASK):
         document.activity(_name(row), other_attributes=_task(stored, row))
+    for run in stored.runs.values():
+        _add_run(document, run)
     for row in stored.nodes.values():
         _add_arrows(document, stored, row)
     plain = json.loads(document.serialize(format="json") or "{}")
@@ -41,7 +43,17 @@ def _told(row: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 def _task(stored: Stored, row: Any) -> dict[str, Any]:
     given = {f"{PARAMETER}{n}": v for n, v in stored.params.get(row.id, {}).items()}
-    return {**_told(row, OWN | OWN_TASK), **given}
+    took = {} if row.seconds is None else {SECONDS: row.seconds}
+    return {**_told(row, OWN | OWN_TASK), **took, **given}
+
+
+def _add_run(document: ProvDocument, run: Any) -> None:
+    """A run as an activity, with its times; its tasks name it."""
+    said: Any = {WHOLE: run.pipeline, "whence:part": run.part, "whence:run": run.run}
+    if run.how:
+        said |= {"whence:how": run.how, "whence:why": run.why}
+    name = f"whence:run/{quote(run.run, safe='')}"
+    document.activity(name, moment(run.at), moment(run.ended), said)
 
 
 def _add_arrows(document: ProvDocument, stored: Stored, row: Any) -> None:

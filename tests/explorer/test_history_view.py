@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from explorer.history import HistoryView
+from explorer.history import HistoryView, Relatives
 from explorer.kin import MOST, Kin, drawn
 from explorer.work import Engine, Work
 from inverses.ancestry import Ancestry
 from pipelines.foreign.graph import Graph, add
 from pipelines.history import History
-from pipelines.run_graph import DATASET, Node
+from pipelines.run_graph import DATASET, TASK, Node
 from pipelines.workspace import Workspace
 from tests.runs import publish, ran
 
@@ -34,6 +34,11 @@ def opened(workspace: Workspace) -> HistoryView:
     view = HistoryView(workspace, Work(Engine(), lambda act: act()))
     comes(lambda: view.runs.count.object)
     return view
+
+
+def item(view: Relatives, labelled: str) -> dict[str, Any]:
+    """What a click on a label hands over."""
+    return next(each for each in view.more.items if each["label"] == labelled)
 
 
 def test_an_empty_workspace_says_how_to_begin(workspace: Workspace) -> None:
@@ -68,9 +73,9 @@ def test_kin_are_opened_a_level_at_a_time(workspace: Workspace) -> None:
     assert view.kin is not None
     assert {r.name for r in view.kin.shown.values()} == {"d", "make_d", "c", "a"}
     assert [i["label"] for i in view.more.items] == ["Open c v1", "Open a v1"]
-    view._clicked({"label": "Open c v1"})
+    view._clicked(item(view, "Open c v1"))
     comes(lambda: len(view.kin.shown) == 5)
-    view._clicked({"label": "Open make_c 1"})
+    view._clicked(item(view, "Open make_c 1"))
     comes(lambda: len(view.kin.shown) == 6)
     assert view.picture.object.count("<rect") == 6
     view.show("a")
@@ -78,6 +83,41 @@ def test_kin_are_opened_a_level_at_a_time(workspace: Workspace) -> None:
     view.show("nothing")
     comes(lambda: "no dataset" in view.told.object)
     assert view.picture.object == ""
+
+
+def test_a_dataset_of_another_namespace_has_its_own_counts(workspace: Workspace) -> None:
+    ran(workspace, {"report": []})
+    graph = Graph()
+    theirs = graph.put(Node(DATASET, "report", "v1", "lab"))
+    for number in range(5):
+        graph.arrow(graph.put(Node(DATASET, f"s{number}", "", "lab")), theirs)
+    add(History.of(workspace).catalog, graph)
+    view = opened(workspace).relatives
+    view.show("lab/report")
+    comes(lambda: "Made from 5 datasets by 0 tasks" in view.told.object)
+
+
+def test_each_of_two_tasks_of_one_box_opens(workspace: Workspace) -> None:
+    graph = Graph()
+    middle = graph.put(Node(DATASET, "middle"))
+    graph.arrow(middle, graph.put(Node(DATASET, "end")))
+    for run in ("early", "late"):
+        task = graph.put(Node(TASK, "merge", "1", run=run))
+        graph.arrow(task, middle)
+        for number in range(2):
+            graph.arrow(graph.put(Node(DATASET, f"{run}{number}")), task)
+    add(History.of(workspace).catalog, graph)
+    view = opened(workspace).relatives
+    view.show("end")
+    comes(lambda: view.more.items)
+    view._clicked(item(view, "Open middle"))
+    comes(lambda: len(view.more.items) == 2)
+    both = {each["secondary"]: each for each in view.more.items}
+    view._clicked(both["2 more behind, run late"])
+    comes(lambda: "late1" in view.picture.object)
+    assert "early1" not in view.picture.object
+    view._clicked(both["2 more behind, run early"])
+    comes(lambda: "early1" in view.picture.object)
 
 
 def test_a_hairball_is_never_drawn_whole(workspace: Workspace) -> None:

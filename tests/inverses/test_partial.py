@@ -11,12 +11,15 @@ from unittest.mock import patch
 import pytest
 from pyspark.sql import SparkSession
 
+from explorer.cli import main
 from inverses.partial import run_only
 from inverses.trace import trace
 from pipelines import arrays
+from pipelines.comparison import compare
 from pipelines.datasets import Array, Table
 from pipelines.errors import Refused
 from pipelines.here import Here
+from pipelines.history import History
 from pipelines.pipeline import Pipeline
 from pipelines.predicates import parsed
 from pipelines.tables import matching, schema_of
@@ -104,6 +107,24 @@ def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) ->
     here, there = (trace(w, "tracks", where, spark=HERE) for w in (workspace, demo))
     assert here.cells("agcm").to_pylist() == there.cells("agcm").to_pylist()
     assert here.guarantee("agcm") == there.guarantee("agcm")
+
+
+def test_runs_that_were_bounded_differently_are_told_apart(
+    demo: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace.create(tmp_path / "w")
+    for bound in ("time = '2000-01-20'", " time = '2000-01-21'"):
+        run_only(over(demo), workspace, HERE, f"minima:{bound}")
+    history = History.asked_of(workspace)
+    second, first = (run.run for run in history.runs("minima: TIME")[0])
+    (only,) = compare(history, first, second)
+    assert (only.what, only.where) == ("parameter", "--only")
+    assert (only.before, only.after) == (
+        "minima: time = '2000-01-20'",
+        "minima: time = '2000-01-21'",
+    )
+    assert main(["runs", "-w", str(workspace.path)]) == 0
+    assert f"part, only {only.after}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from pipelines import catalog
-from pipelines.catalog import MIGRATIONS, VERSION, VIEWS, Catalog, engine_at, nodes, texts
+from pipelines.catalog import MIGRATIONS, VERSION, VIEWS, Catalog, engine_at, nodes, runs, texts
 from pipelines.errors import Failed, Refused
 from tests.databases import own_schema
 
@@ -42,6 +42,28 @@ def test_an_older_catalog_is_brought_up_to_date_and_keeps_its_rows(
     with Catalog(catalog_url).reading() as connection:
         assert connection.scalar(sa.select(texts.c.text)) == "kept"
         assert connection.execute(sa.text("SELECT * FROM made_from")).all() == []
+
+
+def test_runs_of_an_older_catalog_are_of_the_whole_pipeline(
+    catalog_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "MIGRATIONS", (_without_parts, MIGRATIONS[1]))
+    monkeypatch.setattr(catalog, "VERSION", 2)
+    named = [c.name for c in runs.c if c is not runs.c.part]
+    with Catalog(catalog_url).writing() as connection:
+        row = dict.fromkeys(named, "1")
+        connection.execute(sa.insert(sa.table("runs", *map(sa.column, named))), {**row, "id": 1})
+    monkeypatch.undo()
+    for _ in range(2):
+        with Catalog(catalog_url).reading() as connection:
+            assert connection.scalar(sa.select(runs.c.part)) == ""
+            assert connection.scalar(sa.text("SELECT part FROM history WHERE run = '1'")) == ""
+
+
+def _without_parts(connection: sa.Connection) -> None:
+    """The tables as they were before runs said what part was asked for."""
+    MIGRATIONS[0](connection)
+    connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN part")
 
 
 def test_a_newer_catalog_is_refused_and_left_as_it_is(catalog_url: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from prov.model import ProvDocument
 
 from inverses.ancestry import Ancestry, Wanted
 from pipelines.catalog import edges, nodes
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.foreign import files
 from pipelines.foreign.graph import Added, add
 from pipelines.history import History
+from pipelines.journal import about_now, add_end, add_run
 from pipelines.run_graph import DATASET, TASK
 from pipelines.workspace import Workspace
-from tests.runs import ran
+from tests.runs import SPARK, pipeline, ran, step
 
 EVERY = Wanted((DATASET, TASK))
 
@@ -41,7 +43,12 @@ def ancestors(workspace: Workspace, name: str, wanted: Wanted = EVERY) -> list[s
 
 
 def event(
-    job: str, run: str, inputs: list[Any], outputs: list[Any], at: str = "2026-01-01T00:00:00Z"
+    job: str,
+    run: str,
+    inputs: list[Any],
+    outputs: list[Any],
+    at: str = "2026-01-01T00:00:00Z",
+    how: str = "COMPLETE",
 ) -> dict[str, Any]:
     """An OpenLineage event as a scheduler sends it."""
 
@@ -52,7 +59,7 @@ def event(
         return [{"namespace": "db", "name": n, "facets": f} for (n, _), f in both]
 
     return {
-        "eventType": "COMPLETE", "eventTime": at, "producer": "https://example.org",
+        "eventType": how, "eventTime": at, "producer": "https://example.org",
         "run": {"runId": run}, "job": {"namespace": "airflow", "name": job},
         "inputs": datasets(inputs), "outputs": datasets(outputs),
     }  # fmt: skip
@@ -109,8 +116,54 @@ def test_events_that_say_versions_keep_them_apart(here: Workspace, tmp_path: Pat
     assert ancestors(here, "third", Wanted()) == ["raw1", "t"]
 
 
+def test_what_a_run_that_failed_was_to_write_was_not_made(here: Workspace, tmp_path: Path) -> None:
+    told = [
+        event("load", "r1", ["raw"], [("t", "1")], at="2026-01-01T00:00:00Z"),
+        event("load", "r2", ["bad"], [("t", "2")], at="2026-01-02T00:00:00Z", how="START"),
+        event("load", "r2", [], [("t", "2")], at="2026-01-02T01:00:00Z", how="FAIL"),
+        event("load", "r2", [], [], at="2026-01-02T02:00:00Z", how="OTHER"),
+        event("stop", "r3", ["raw"], ["half"], at="2026-01-02T00:00:00Z", how="ABORT"),
+        event("use", "r4", ["t"], ["report"], at="2026-01-03T00:00:00Z"),
+    ]
+    assert imported(here, tmp_path / "e.jsonl", told) == Added(4, 4, 6)
+    assert ancestors(here, "report", Wanted()) == ["raw", "t"]
+    assert Ancestry.of(here).made_with("stop") == []
+    with pytest.raises(Refused, match='no dataset "half"'):
+        ancestors(here, "half")
+
+
+def test_a_run_that_failed_and_was_done_after_all_has_made_it(
+    here: Workspace, tmp_path: Path
+) -> None:
+    done = event("load", "r1", ["raw"], ["t"], at="2026-01-02T00:00:00Z")
+    failed = event("load", "r1", ["raw"], ["t"], how="FAIL")
+    imported(here, tmp_path / "e.jsonl", [done, failed])
+    assert ancestors(here, "t") == ["load", "raw"]
+
+
 def test_a_document_of_prov_becomes_tasks_and_datasets(here: Workspace, tmp_path: Path) -> None:
     assert imported(here, tmp_path / "p.json", PROV) == Added(4, 1, 4)
+    assert ancestors(here, "report") == ["clean", "prices", "raw", "tidy"]
+    assert ancestors(here, "http://example.org/tidy") == ["clean", "raw"]
+
+
+def test_a_prefix_is_what_it_stands_for(here: Workspace, tmp_path: Path) -> None:
+    def made(prefix: str, stands_for: str, used: str) -> Added:
+        ends = {"prov:generatedEntity": f"{prefix}out", "prov:usedEntity": f"{prefix}{used}"}
+        prefixes = {prefix.rstrip(":") or "default": stands_for}
+        told = {"prefix": prefixes, "bundle": {"b": {"wasDerivedFrom": {"_:d": ends}}}}
+        return imported(here, tmp_path / "p.json", told)
+
+    assert made("ex:", "http://one.org/", "a") == Added(2, 0, 1)
+    assert made("ex:", "http://two.org/", "a") == Added(2, 0, 1)
+    assert made("one:", "http://one.org/", "b") == Added(1, 0, 1)
+    assert made("", "http://one.org/", "c") == Added(1, 0, 1)
+    assert ancestors(here, "http://one.org/out") == ["a", "b", "c"]
+    assert ancestors(here, "http://two.org/out") == ["a"]
+
+
+def test_a_prefix_that_is_not_declared_is_part_of_the_name(here: Workspace, tmp_path: Path) -> None:
+    imported(here, tmp_path / "p.json", {**PROV, "prefix": {}})
     assert ancestors(here, "ex:report") == ["ex:clean", "ex:prices", "ex:raw", "ex:tidy"]
     assert ancestors(here, "tidy") == ["ex:clean", "ex:raw"]
 
@@ -123,7 +176,7 @@ def test_what_prov_itself_writes_is_read(here: Workspace, tmp_path: Path) -> Non
     document.used("ex:work", "ex:in")
     document.wasGeneratedBy(document.entity("ex:out"), "ex:work")
     imported(here, tmp_path / "p.json", str(document.serialize(format="json")))
-    assert ancestors(here, "ex:out") == ["ex:in", "ex:work"]
+    assert ancestors(here, "out") == ["in", "work"]
 
 
 def test_importing_twice_adds_nothing(here: Workspace, tmp_path: Path) -> None:
@@ -165,6 +218,8 @@ BAD = {
     "inputs that are none": ([{**EVENTS[0], "inputs": "raw"}], "inputs is an array"),
     "an input that is none": ([{**EVENTS[0], "inputs": ["raw"]}], "one of its inputs is an object"),
     "half a character": ([{**EVENTS[0], "inputs": [{"name": "\ud800"}]}], "that no name has"),
+    "prefixes that are none": ({"prefix": ["ex"], "entity": {}}, "prefix is an object"),
+    "a prefix for nothing": ({"prefix": {"ex": 1}, "entity": {}}, 'prefix "ex" is a text'),
     "entities that are none": ({"entity": ["ex:a"]}, "entity is an object"),
     "a relation that is none": ({"entity": {}, "used": {"u": 1}}, 'used "u" is an object'),
     "an end that is none": ({"used": {"u": {"prov:entity": 1, "prov:activity": "a"}}}, "a name in"),
@@ -214,7 +269,7 @@ def test_a_circle_over_two_imports_is_refused_whole(here: Workspace, tmp_path: P
 
 
 def shape(workspace: Workspace) -> list[Any]:
-    """A run graph without the numbers that its nodes happen to have, and without times."""
+    """A run graph without the numbers that its nodes happen to have."""
     with History.asked_of(workspace).catalog.reading() as connection:
         found = connection.execute(sa.select(nodes)).all()
         told = {n.id: (n.kind, n.namespace, n.name, n.version, n.run, n.step) for n in found}
@@ -223,6 +278,7 @@ def shape(workspace: Workspace) -> list[Any]:
         given = connection.execute(sa.text("SELECT node, name, value FROM params")).all()
     return [
         sorted(tasks.values()),
+        sorted((tasks[n.id], n.seconds) for n in found if n.kind == TASK and n.seconds is not None),
         sorted((tasks[s], tasks[t]) for s, t in arrows),
         sorted((tasks[n], name, value) for n, name, value in given),
     ]
@@ -242,6 +298,61 @@ def test_what_is_exported_can_be_imported_elsewhere(
     assert shape(there) == shape(here)
 
 
+def with_all_ends(workspace: Workspace) -> dict[str, str]:
+    """The names of a run of each ending: finished, failed, interrupted, and none yet."""
+    named = {"finished": ran(workspace, {"a": []})}
+    with pytest.raises(Failed), History.recorded(workspace, pipeline(), SPARK) as entry:
+        step(workspace, entry, "b", [workspace.dataset("a")])
+        raise Failed("as it happens")
+    with History.of(workspace).catalog.writing() as connection:
+        for run in ("interrupted", "running"):
+            add_run(connection, "another workspace", run, "", about_now("p", SPARK))
+        add_end(connection, "interrupted", "interrupted", at="")
+    return {**named, "failed": entry.run, "interrupted": "interrupted", "running": "running"}
+
+
+def test_events_say_how_and_when_runs_ended(here: Workspace, tmp_path: Path) -> None:
+    named = with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / "h.jsonl")
+    told = [json.loads(line) for line in (tmp_path / "h.jsonl").read_text().splitlines()]
+    whole = [e for e in told if "pipeline" in e["run"]["facets"]["whence"]]
+    assert [e["eventType"] for e in whole] == [
+        "START", "COMPLETE", "START", "FAIL", "START", "ABORT", "START",
+    ]  # fmt: skip
+    assert whole[3]["run"]["facets"]["errorMessage"]["message"] == "as it happens"
+    began, ended = (datetime.fromisoformat(e["eventTime"]) for e in whole[:2])
+    assert began == datetime.fromisoformat(History.of(here).run(named["finished"]).at) <= ended
+    tasks = [e for e in told if e not in whole]
+    assert [e["run"]["facets"]["whence"]["seconds"] for e in tasks] == [0.5, 0.5]
+    assert {e["run"]["facets"]["parent"]["run"]["runId"] for e in tasks} == {
+        e["run"]["runId"] for e in whole[:4]
+    }
+
+
+def test_a_document_says_how_and_when_runs_ended(here: Workspace, tmp_path: Path) -> None:
+    named = with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / "h.json")
+    told = json.loads((tmp_path / "h.json").read_text())["activity"]
+    for how, run in named.items():
+        said = told[f"whence:run/{run}"]
+        assert said.get("whence:how", "running") == how
+        assert "prov:startTime" in said
+        assert ("prov:endTime" in said) == (how in ("finished", "failed"))
+    took = [a["whence:seconds"]["$"] for a in told.values() if "whence:step" in a]
+    assert took == ["0.5", "0.5"]
+
+
+@pytest.mark.parametrize("name", ["h.jsonl", "h.json"])
+def test_what_a_run_made_before_it_failed_is_imported_as_made(
+    here: Workspace, tmp_path: Path, name: str
+) -> None:
+    with_all_ends(here)
+    files.write(History.of(here).catalog, tmp_path / name)
+    there = Workspace.create(tmp_path / "there")
+    assert imported(there, tmp_path / "copy", (tmp_path / name).read_text()) == Added(2, 2, 3)
+    assert shape(there) == shape(here)
+
+
 def test_what_openlineage_has_no_words_for_is_counted(here: Workspace, tmp_path: Path) -> None:
     told = {"wasInformedBy": {"w": {"prov:informed": "late", "prov:informant": "early"}}}
     imported(here, tmp_path / "f", told)
@@ -257,7 +368,7 @@ def test_an_exported_document_is_one_for_prov(here: Workspace, tmp_path: Path) -
     files.write(History.of(here).catalog, tmp_path / "h.json")
     document = ProvDocument.deserialize(tmp_path / "h.json", format="json")
     kinds = sorted(type(r).__name__ for r in document.get_records())
-    assert kinds == ["ProvActivity"] * 2 + ["ProvEntity"] * 2 + ["ProvGeneration"] * 2 + [
+    assert kinds == ["ProvActivity"] * 3 + ["ProvEntity"] * 2 + ["ProvGeneration"] * 2 + [
         "ProvUsage"
     ]
 

@@ -20,6 +20,8 @@ from pipelines.comparison import changed_lines, compare
 from pipelines.datasets import Dataset, Made
 from pipelines.errors import Failed, Refused, SourceChanged
 from pipelines.history import History
+from pipelines.journal import about_now, add_run
+from pipelines.run_graph import Growth, Node
 from pipelines.workspace import Workspace
 from tests.databases import own_schema
 from tests.runs import SPARK, described, pipeline, publish, ran, step
@@ -67,6 +69,36 @@ def test_a_run_is_remembered_with_all_there_is_to_say(here: Workspace) -> None:
     assert {(p.name, p.value) for p in stored["params"]} == {("margin", "1000"), ("on", "true")}
     datasets = [n for n in stored["nodes"] if n.kind == "dataset"]
     assert all(len(n.fingerprint) == 32 for n in datasets)
+
+
+def asked(history: History, query: str) -> list[tuple[Any, ...]]:
+    """What SQL answers."""
+    with history.catalog.reading() as connection:
+        return [tuple(row) for row in connection.execute(sa.text(query))]
+
+
+def test_the_views_tell_of_runs_and_of_what_made_what(here: Workspace) -> None:
+    run = ran(here, CHAIN, versions={"b": "7"})
+    with pytest.raises(Failed), History.recorded(here, pipeline("q"), SPARK, part="a: n > 1"):
+        raise Failed("as it happens")
+    history = History.asked_of(here)
+    assert asked(history, "SELECT pipeline, part, how, why FROM history ORDER BY id") == [
+        ("p", "", "finished", ""),
+        ("q", "a: n > 1", "failed", "as it happens"),
+    ]
+    assert asked(history, "SELECT run FROM history WHERE ended >= at AND seconds >= 0") != []
+    columns = "name, version, box, box_version, run, step, seconds"
+    assert asked(history, f"SELECT {columns} FROM made_with ORDER BY id") == [
+        ("a", "v1", "make_a", "1", run, "a", 0.5),
+        ("b", "v1", "make_b", "7", run, "b", 0.5),
+        ("c", "v1", "make_c", "1", run, "c", 0.5),
+    ]
+    columns = "name, version, box, used_name, used_version"
+    assert asked(history, f"SELECT {columns} FROM made_from ORDER BY id, used_id") == [
+        ("b", "v1", "make_b", "a", "v1"),
+        ("c", "v1", "make_c", "a", "v1"),
+        ("c", "v1", "make_c", "b", "v1"),
+    ]
 
 
 def test_arrows_lead_from_lower_numbers_to_higher(here: Workspace) -> None:
@@ -204,6 +236,38 @@ def test_two_runs_are_compared_by_code_parameters_and_inputs(here: Workspace) ->
         ("place", "pipeline", "p", "q"),
     }
     assert changed_lines(history, first, other) == ["-name: p", "+name: q"]
+
+
+def test_runs_that_used_other_versions_beside_a_common_one_are_told_apart(here: Workspace) -> None:
+    fields = [publish(here, "field", None, text) for text in ("one", "two", "three")]
+
+    def merged(*used: Dataset) -> str:
+        with History.recorded(here, pipeline(), SPARK) as entry:
+            step(here, entry, "b", used)
+        return entry.run
+
+    first, second = merged(fields[0], fields[2]), merged(fields[1], fields[2])
+    (only,) = compare(History.asked_of(here), first, second)
+    assert (only.before, only.after) == (
+        "content one, content three",
+        "content three, content two",
+    )
+
+
+def test_an_input_whose_content_is_known_once_is_told_by_its_version(here: Workspace) -> None:
+    publish(here, "field", None, "one")
+    known = ran(here, {"b": ["field"]})
+    history = History.asked_of(here)
+    with history.catalog.writing() as connection:
+        growth = Growth(connection)
+        for run, version in (("same", "v1"), ("other", "v2")):
+            add_run(connection, history.namespace, run, pipeline().text, about_now("p", SPARK))
+            field = growth.add(Node("dataset", "field", version, history.namespace))
+            growth.arrow(field, growth.add(Node("task", "make_b", "1", run=run, step="b")))
+        growth.write()
+    assert compare(history, known, "same") == []
+    (only,) = compare(history, known, "other")
+    assert (only.what, only.before, only.after) == ("input", "v1", "v2")
 
 
 def test_workspaces_share_a_catalog_and_are_told_apart(tmp_path: Path, catalog_url: str) -> None:
