@@ -140,10 +140,21 @@ class Ancestry:
         with self.catalog.spoken():
             self.index.catch_up()
         kept = _kept(self.index.ancestors_of, [node], DATASETS).subquery()
-        mark = sa.case((kept.c.run != "", kept.c.run), else_=kept.c.fingerprint)
         with self.catalog.reading() as connection:
-            rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
+            rows = connection.execute(sa.select(kept.c.name, kept.c.version, _mark(kept)))
             return [(name, version, str(told)) for name, version, told in rows]
+
+    def marked(self, key: Key, mark: str) -> list[int]:
+        """The nodes of a version that a run made, or that held what the mark says."""
+        name, version = key
+        same = (nodes.c.namespace == self.history.namespace) & (nodes.c.kind == DATASET)
+        same &= (nodes.c.name == name) & (nodes.c.version == version) & (_mark(nodes) == mark)
+        with self.catalog.reading() as connection:
+            return list(connection.scalars(sa.select(nodes.c.id).where(same)))
+
+    def made_of(self, some: Sequence[int]) -> list[Relative]:
+        """The datasets that were made from some nodes."""
+        return self._relatives(self.index.descendants_of, some, DATASETS)
 
     def used(self, node: int) -> list[Relative]:
         """What a node was made from directly."""
@@ -212,6 +223,11 @@ def _kept(reached: Reached, roots: Sequence[int], wanted: Wanted) -> sa.Select[A
     each = [reached(root) for root in roots]
     ids = each[0] if len(each) == 1 else sa.union(*each).subquery().select()
     return sa.select(nodes).where(nodes.c.id.in_(ids) & wanted.condition)
+
+
+def _mark(of: sa.FromClause) -> sa.ColumnElement[str]:
+    """The run that made a dataset, or what a source held."""
+    return sa.case((of.c.run != "", of.c.run), else_=of.c.fingerprint)
 
 
 def _outputs_of(node: int) -> sa.Select[Any]:
