@@ -24,7 +24,9 @@ from pipelines.boxes.extraction import ExtractAbove
 from pipelines.boxes.groups import Aggregate
 from pipelines.boxes.pointwise import Calculate, Combine
 from pipelines.boxes.reduce import Reduce, ReduceExtreme
+from pipelines.boxes.regrid import Coarsen
 from pipelines.boxes.relational import FilterRows
+from pipelines.boxes.select import Select, Subset
 from pipelines.boxes.times import RollingMean
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array
@@ -55,6 +57,11 @@ def around(values: np.ndarray, statistic: Callable[[np.ndarray], Any]) -> np.nda
 def rolling(values: np.ndarray) -> np.ndarray:
     steps = range(len(values))
     return np.array([values[max(t - 1, 0) : t + 2].mean(axis=0) for t in steps])
+
+
+def in_pairs(values: np.ndarray) -> np.ndarray:
+    pairs = range(0, values.shape[2], 2)
+    return np.stack([values[:, :, x : x + 2].mean(axis=2) for x in pairs], axis=2)
 
 
 def above(values: np.ndarray) -> Rows:
@@ -99,6 +106,9 @@ KINDS = (
     Kind(Reduce("lon", "mean"), ("field",), on_a(lambda a: a.mean(axis=2, keepdims=True))),
     Kind(ReduceExtreme("lat", "max"), ("field",), on_a(lambda a: a.max(axis=1, keepdims=True))),
     Kind(RollingMean(3), ("field",), on_a(rolling)),
+    Kind(Select(time=2), ("field",), on_a(lambda a: a[::2])),
+    Kind(Subset(south=-30.0), ("field",), on_a(lambda a: a[:, :2])),
+    Kind(Coarsen(lat=1), ("field",), on_a(in_pairs)),
     Kind(
         ExtractAbove("a", 0.21), ("field",), lambda given: above(given["field"]["a"]), "table",
         ("time_index", "lat_index", "lon_index"),
@@ -198,8 +208,8 @@ def _inputs(world: World, kind: Kind, chance: np.random.Generator) -> dict[str, 
     # What was made last is likelier to be used, so that paths grow long.
     chosen = [fit[-1 - int(chance.integers(len(fit)) ** 2 / len(fit))] for _ in kind.takes if fit]
     shapes = [getattr(world.datasets[n], "shape", ()) for n in chosen]
-    small = [n > m for a in shapes[1:] for n, m in zip(a, shapes[0], strict=True)]
-    return dict(zip(kind.takes, chosen, strict=True)) if fit and not any(small) else None
+    unlike = [n not in (1, m) for a in shapes[1:] for n, m in zip(a, shapes[0], strict=True)]
+    return dict(zip(kind.takes, chosen, strict=True)) if fit and not any(unlike) else None
 
 
 def matter(world: World, last: str, number: int, names: list[str]) -> dict[str, Items]:
@@ -311,7 +321,7 @@ def hold(seed: int) -> bool:
         if PURE in guarantee:
             laws.pure(found, truth[name])
         assert name in answer.lineage or not changing[name]
-    if wanted != "pure":
+    if COMPLETE in planned.guarantee:
         assert prove(answer, HERE).holds, prove(answer, HERE).text()
     return True
 
