@@ -40,5 +40,20 @@ def badge_of(registry: Registry, box: type[Box]) -> Badge:
     """
     if not box.takes:
         return Badge("◦", "origin")
-    mark = sign(promised(registry, box))
+    return _badge(registry, box, verified=True)
+
+
+def word_of(registry: Registry, box: type[Box], verified: bool) -> str:
+    """What is promised of a box without verification or with it, by sign and word.
+
+    >>> from pipelines.boxes.cyclones import ExtractMinima
+    >>> [word_of(Registry.of(), ExtractMinima, verified) for verified in (False, True)]
+    ['⊇ complete', '= exact']
+    """
+    found = _badge(registry, box, verified)
+    return f"{found.sign} {found.word}"
+
+
+def _badge(registry: Registry, box: type[Box], verified: bool) -> Badge:
+    mark = sign(promised(registry, box, verified))
     return Badge(mark, WORDS[mark])

@@ -168,9 +168,7 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser = command(commands, name, help)
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
-    parser.add_argument(
-        "--attribute", action="append", default=[], metavar="A", help="ask about it; 'all' for all"
-    )
+    _attribute_option(parser, "ask about it; 'all' for all")
     wishes_option(parser)
     _answer_options(parser)
     parser.add_argument(
@@ -184,6 +182,10 @@ def _add_question(commands: Any, name: str, help: str) -> None:
     parser.add_argument(
         "--prove", action="store_true", help="run the boxes again on the answer alone, and compare"
     )
+
+
+def _attribute_option(parser: Any, help: str) -> None:
+    parser.add_argument("--attribute", action="append", default=[], metavar="A", help=help)
 
 
 def _answer_options(parser: Any) -> None:
@@ -201,6 +203,7 @@ def _add_impact(commands: Any) -> None:
     parser = command(commands, "impact", "find everything derived from some rows or cells")
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
+    _attribute_option(parser, "ask about it alone in what was derived; about all unless given")
     wish_option(parser)
     _answer_options(parser)
 

@@ -255,7 +255,8 @@ def _boxes(asked: argparse.Namespace) -> None:
 
 def _box_json(registry: Registry, name: str) -> dict[str, Any]:
     box = registry.boxes[name]
-    inverses = [r for r in (*registry.weak, *registry.verifications) if r.box is box]
+    stated = (*registry.weak, *registry.verifications)
+    inverses = [r for r in stated if issubclass(box, r.box)]
     return {
         "name": name,
         "about": (box.__doc__ or "").strip().split("\n")[0],

@@ -7,8 +7,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from explorer.badges import badge_of
+from explorer.badges import badge_of, word_of
 from explorer.drawing import Drawing
+from inverses.promises import natures
+from pipelines.boxes.box import Box
 
 COLOURS = {
     "exact": "#0072B2", "complete": "#009E73", "pure": "#B5651D", "unknown": "#767676",
@@ -67,11 +69,19 @@ class Palette:
         about = (box.__doc__ or "").strip().partition("\n")[0]
         return {
             "label": name,
-            "secondary": f"{about} {badge.meaning}. Contributed: {box.contributed}",
+            "secondary": f"{about} {self._traced(box)}. Contributed: {box.contributed}",
             "avatar": badge.sign,
             "color": COLOURS[badge.word],
             "selectable": False,
         }
+
+    def _traced(self, box: type[Box]) -> str:
+        """The nature of its inverses, and what is promised without verification and with it."""
+        if not box.takes:
+            return badge_of(self.drawing.registry, box).meaning.capitalize()
+        nature = " and ".join(natures(self.drawing.registry, box)) or "By default"
+        weak, best = (word_of(self.drawing.registry, box, verified) for verified in (False, True))
+        return f"{nature.capitalize()}: {weak} unverified, {best} verified"
 
     def _fill(self, *_: Any) -> None:
         self.list.items = self._items()

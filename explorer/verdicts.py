@@ -82,6 +82,7 @@ def show_impact(asked: argparse.Namespace, limits: Limits) -> None:
         asked.dataset,
         asked.where,
         asked.want,
+        attributes=asked.attribute,
         spark=session(asked.master or LOCAL),
         registry=registry,
         limits=limits,
@@ -96,6 +97,7 @@ def _told(found: Impact) -> Iterator[str]:
         what = "cell" if each.dataset.kind == "array" else "row"
         promised = " and ".join(names(each.guarantee)) or "no guarantee"
         unkept = "" if each.dataset.kept else ", not kept"
-        yield f"  {name}: {many(each.rows.num_rows, what)} ({promised}){unkept}"
+        about = ", ".join(each.attributes)
+        yield f"  {name}: {many(each.rows.num_rows, what)} ({promised} of {about}){unkept}"
     if not found.reached:
         yield "  nothing"

@@ -140,10 +140,21 @@ class Ancestry:
     def marks(self, node: int) -> list[tuple[str, str, str]]:
         """The datasets behind a node, each with the run that made it, or with what it held."""
         kept = self._kept(self.index.ancestors_of, [node], DATASETS).subquery()
-        mark = sa.case((kept.c.run != "", kept.c.run), else_=kept.c.fingerprint)
         with self.catalog.reading() as connection:
-            rows = connection.execute(sa.select(kept.c.name, kept.c.version, mark))
+            rows = connection.execute(sa.select(kept.c.name, kept.c.version, _mark(kept)))
             return [(name, version, str(told)) for name, version, told in rows]
+
+    def marked(self, key: Key, mark: str) -> list[int]:
+        """The nodes of a version that a run made, or that held what the mark says."""
+        name, version = key
+        same = (nodes.c.namespace == self.history.namespace) & (nodes.c.kind == DATASET)
+        same &= (nodes.c.name == name) & (nodes.c.version == version) & (_mark(nodes) == mark)
+        with self.catalog.reading() as connection:
+            return list(connection.scalars(sa.select(nodes.c.id).where(same)))
+
+    def made_of(self, some: Sequence[int]) -> list[Relative]:
+        """The datasets that were made from some nodes."""
+        return self._relatives(self.index.descendants_of, some, DATASETS)
 
     def used(self, node: int) -> list[Relative]:
         """What a node was made from directly."""
@@ -207,6 +218,11 @@ class Ancestry:
 
     def _outputs_of(self, *tasks: int) -> sa.Select[Any]:
         return sa.select(edges.c.target).where(edges.c.source.in_(self.index.listed(*tasks)))
+
+
+def _mark(of: sa.FromClause) -> sa.ColumnElement[str]:
+    """The run that made a dataset, or what a source held."""
+    return sa.case((of.c.run != "", of.c.run), else_=of.c.fingerprint)
 
 
 def _relative(row: Any) -> Relative:

@@ -43,18 +43,21 @@ def plan(
     wish: Guarantee,
     registry: Registry,
     to: Collection[str] | None = None,
+    all_of_them: bool = False,
 ) -> Plan:
     """The plan that meets a wish as closely as the registered inverses can.
 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
     wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost;
-    or for what leads `to` datasets of some names, and only that is then planned.
+    or for what leads `to` datasets of some names, and only that is then planned. Attributes that
+    have only defaults are left out where others can answer, unless `all_of_them` must be.
     """
+    asked = {frozenset(selection.attributes)} if all_of_them else None
     ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
-        hops = leading(tuple(_hops(ancestry, selection, goal, registry)), to)
+        hops = leading(tuple(_hops(ancestry, selection, goal, registry, asked)), to)
         found = Plan(selection, wish, hops, made)
         if goal <= found.guarantee:
             return found
@@ -80,10 +83,14 @@ def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:
 
 
 def _hops(
-    ancestry: nx.DiGraph[Key], selection: Selection, goal: Guarantee, registry: Registry
+    ancestry: nx.DiGraph[Key],
+    selection: Selection,
+    goal: Guarantee,
+    registry: Registry,
+    first: set[Asked] | None,
 ) -> Iterator[Hop]:
     held: dict[Key, Guarantee] = {selection.dataset.key: EXACT | goal}
-    asked: dict[Key, set[Asked]] = {}
+    asked: dict[Key, set[Asked]] = {selection.dataset.key: first} if first else {}
     for key in nx.topological_sort(ancestry):
         image: Table | Array = ancestry.nodes[key]["dataset"]
         if image.made is None:

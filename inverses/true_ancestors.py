@@ -41,7 +41,7 @@ class TrueAncestors:
 
     def checked(self, found: Kept) -> Kept:
         """A version from the workspace, if it is still what the dataset was made from."""
-        if self.known is not None and _mark(found) not in self.known.get(found.key, set()):
+        if self.known is not None and mark(found) not in self.known.get(found.key, set()):
             raise SourceChanged(
                 f'"{found.name}" {found.version} is not what "{self.of.name}" {self.of.version} '
                 "was made from: it was made again since; run again"
@@ -79,6 +79,6 @@ def _known(path: Path, catalog: str, namespace: str, made: Written) -> dict[Key,
     return found
 
 
-def _mark(dataset: Dataset) -> str:
+def mark(dataset: Dataset) -> str:
     """The run that made a version, or what a source held."""
     return dataset.made.run if dataset.made else content(dataset)

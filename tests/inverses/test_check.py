@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -108,6 +109,15 @@ def test_the_command_prints_evidence_and_tells_by_its_exit_code(
     assert {each["box"] for each in found} == {"threshold"}
     assert main(["check", "treshold"]) == 2
     assert 'did you mean "threshold"' in capsys.readouterr().err
+
+
+def test_a_law_that_does_not_hold_is_told_by_the_exit_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    forgetful = with_weak(of(WindowMean), WindowMean, function=own_place)
+    with patch.object(Registry, "of", lambda *_: forgetful):
+        assert main(["check", "window_mean", "--trials", "10"]) == 1
+    assert "DOES NOT HOLD" in capsys.readouterr().out
 
 
 def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> None:

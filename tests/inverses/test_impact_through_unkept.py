@@ -135,8 +135,9 @@ def test_cells_lead_through_an_unkept_diamond_to_what_they_lead_to_anyway(
         part = impact(worlds["diamond false"], "one", where, spark=HERE)
     assert told(part) == told(whole)
     assert {"smooth", "mixed", "calm", "both", "found", "steps"} == set(told(part))
-    assert all(each.guarantee == EXACT for each in part.reached.values())
-    assert read["one"] * 2 < 96 * 18 * 36, "less than half of it, though by many boxes"
+    exact = {key[0] for key, each in part.reached.items() if each.guarantee == EXACT}
+    assert exact == {*told(part)} - {"steps"}, "nothing tells which rows a group's key is from"
+    assert read["one"] < 96 * 18 * 36, "less than all of it, though by many boxes, for each of six"
 
 
 @pytest.mark.parametrize("want", ["exact", "complete", "pure"])
@@ -166,7 +167,7 @@ def test_only_row_groups_that_rows_may_have_led_to_are_read(worlds: dict[str, Wo
         select(worlds["rows false"], "staff", where)
     with reading_groups() as read:
         impact(worlds["rows false"], "staff", where, spark=HERE)
-    assert 0 < read["staff"] - selected["staff"] < 10
+    assert 0 < read["staff"] - selected["staff"] < 20, "for each of six datasets, of 20 groups"
 
 
 def test_an_unkept_dataset_says_so(worlds: dict[str, Workspace]) -> None:
@@ -204,7 +205,7 @@ def test_each_hop_may_take_what_is_left_of_the_time(worlds: dict[str, Workspace]
         given.append(asked[-1].seconds)
         return invert(*asked)
 
-    with patch("inverses.impact.invert", inverting):
+    with patch("inverses.forward.invert", inverting):
         impact(worlds["rows false"], "staff", "k = 11", spark=HERE, limits=Limits(seconds=99))
     assert given[0] < 99 and given == sorted(given, reverse=True)
 
@@ -245,7 +246,7 @@ def overwritten(path: Path) -> None:
 def test_where_nothing_narrows_all_is_made_again(worlds: dict[str, Workspace]) -> None:
     whole = impact(worlds["rows true"], "staff", "k = 11", spark=HERE)
     everything = Filter(np.zeros(1, np.int64), {})
-    with patch("inverses.impact.derivable", lambda *_: everything):
+    with patch("inverses.forward.derivable", lambda *_: everything):
         part = impact(worlds["rows false"], "staff", "k = 11", spark=HERE)
     assert told(part) == told(whole)
 
@@ -260,7 +261,7 @@ def test_the_range_of_a_column_is_kept_to_only_where_nothing_is_beyond_it(
         seen.append(plainly(*given))
         return seen[-1]
 
-    with patch("inverses.impact.derivable", derivable):
+    with patch("inverses.forward.derivable", derivable):
         impact(worlds["rows false"], "staff", "k = 11 and x > 0", spark=HERE)
     spans = seen[0].spans
     assert (spans["k"].low, spans["k"].high) == (11, 11)

@@ -69,17 +69,35 @@ def _neighbours(values: np.ndarray) -> Edges:
 
 
 def _regions(values: np.ndarray) -> Edges:
-    """Every cell of a region below the threshold is behind every other one."""
+    """Each cell below the threshold, from its region and all next to it; others from themselves."""
     number = np.arange(values.size).reshape(values.shape)
     outs, ins = [], []
-    for step, field in enumerate(values):
-        labels, count = ndimage.label(field < LOW)
-        for label in range(1, count + 1):
-            cells = number[step][labels == label]
-            outs.append(np.repeat(cells, len(cells)))
-            ins.append(np.tile(cells, len(cells)))
-    empty = np.zeros(0, np.int64)
-    return np.concatenate([empty, *outs]), np.concatenate([empty, *ins])
+    for places, field in zip(number, values, strict=True):
+        labels = _labels(field < LOW)
+        outs.append(places[labels == 0])
+        ins.append(places[labels == 0])
+        for label in np.unique(labels[labels > 0]):
+            cells, around = places[labels == label], places[_with_edge(labels == label)]
+            outs.append(np.repeat(cells, len(around)))
+            ins.append(np.tile(around, len(cells)))
+    return np.concatenate(outs), np.concatenate(ins)
+
+
+def _labels(inside: np.ndarray) -> np.ndarray:
+    """Cells that hang together, across corners and round the circle too, by number."""
+    labels, _ = ndimage.label(inside, np.ones((3, 3)))
+    for y in range(len(labels)):
+        for other in range(max(y - 1, 0), min(y + 2, len(labels))):
+            one, joined = labels[y, 0], labels[other, -1]
+            if one and joined:
+                labels[labels == joined] = one
+    return np.asarray(labels)
+
+
+def _with_edge(inside: np.ndarray) -> np.ndarray:
+    """A region and all cells next to it; longitude wraps."""
+    round_ = np.pad(inside, ((0, 0), (1, 1)), mode="wrap")
+    return np.asarray(ndimage.binary_dilation(round_, np.ones((3, 3)))[:, 1:-1])
 
 
 def _coarser(values: np.ndarray) -> Edges:
