@@ -16,7 +16,7 @@ from hypothesis.errors import NoSuchExample
 from explorer.cli import main
 from inverses import words
 from inverses.check import check, violations
-from inverses.evidence import Evidence, known
+from inverses.evidence import Evidence, Shown, gathered, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
@@ -258,6 +258,22 @@ def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> No
     assert shipped.keys() <= there
     assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
     assert all(each.held and each.trials >= 50 for each in shipped.values())
+
+
+def test_promises_that_nothing_can_try_are_not_counted_as_held() -> None:
+    laws = {"monotony", "complete"}
+    tested = [Shown("label", "1", "region", law, 9, True, frozenset(("complete", "pure")))
+              for law in laws]  # fmt: skip
+    (kept,) = gathered(tested)
+    assert kept["untried"] == ("pure",)
+    assert "pure" not in {f.law for f in check(REGISTRY, Label, 5)}
+
+
+def test_an_answer_tells_of_every_promise_that_was_not_tried() -> None:
+    first, second = REGISTRY.weak[:2]
+    held = Evidence(60, True, "2000-01-01"), Evidence(90, True, "2000-01-01", ("pure",))
+    used = [replace(r, evidence=e) for r, e in zip((first, second), held, strict=True)]
+    assert words.tested(used).endswith("60 trials, which cannot show that it is pure)")
 
 
 def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:
