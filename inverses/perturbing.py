@@ -54,14 +54,15 @@ def _cell_otherwise(source: Array, item: Item, influence: str) -> Iterator[Array
 
 
 def _step_otherwise(source: Array, step: int) -> Iterator[Array]:
-    """A step that is missing, one with a variable a little higher, one with a very low place."""
+    """A step that is missing, one with a variable a little higher, one that is low in one place."""
     yield with_values(source, {v: _put(source, v, (step,), np.nan) for v in source.variables})
     for variable in source.variables:
         higher = source.content.variables[variable][step] + SLIGHT
         yield with_values(source, {variable: _put(source, variable, (step,), higher)})
     for place in np.ndindex(source.shape[1:]):
-        low = {v: _put(source, v, (step, *place), -FAR) for v in source.variables}
-        yield with_values(source, low)
+        low = np.zeros(source.shape[1:])
+        low[place] = -FAR
+        yield with_values(source, {v: _put(source, v, (step,), low) for v in source.variables})
 
 
 def _put(source: Array, variable: str, where: tuple[int, ...], value: Any) -> NDArray[Any]:

@@ -29,8 +29,8 @@ from pipelines.boxes.landcover import Label
 from pipelines.boxes.masks import Choose
 from pipelines.boxes.relational import Distinct
 from pipelines.boxes.window import WindowExtreme, WindowMean
-from pipelines.contents import held_table
-from pipelines.datasets import Array, Attribute, Quantity
+from pipelines.contents import held_array, held_table
+from pipelines.datasets import Array, Attribute, Pressure, Quantity, Time
 from pipelines.filters import Filter, Span
 from tests.inverses import wrong
 
@@ -231,6 +231,19 @@ def test_a_row_that_cannot_matter_does_not_hide_behind_rows_that_tie(row: int) -
 @pytest.mark.parametrize("n, many", [(1, 4), (2, 4), (3, 5), (2, 30)])
 def test_each_of_many_rows_that_tie_may_be_one_of_those_it_takes(n: int, many: int) -> None:
     assert contradicting_all([5.0] * many, n) is None
+
+
+def test_a_step_in_which_nothing_is_known_may_have_had_the_place_too() -> None:
+    start, step = np.datetime64("2000-01-01", "ns"), np.timedelta64(6, "h")
+    places = {"time": start + np.arange(2) * step, "lat": np.arange(3.0), "lon": np.zeros(1)}
+    cells = np.array([[[np.nan]] * 3, [[-3.0], [-1.5], [np.nan]]])
+    slp = Attribute("slp", Pressure, ("slp",), "Pa", ("lat", "lon"))
+    field = held_array("field", (Attribute("time", Time, ("time",)), slp), places, {"slp": cells})
+    sample = Sample(ExtractMinima(0.0), {"field": field})
+    made = made_by(sample.box, sample.inputs)
+    influences = Influences(sample, "field", made, steps=True)
+    location = made.attribute("location")
+    assert influences.contradicting(True, location, 0, {(0,), (1,)}) is None
 
 
 def test_the_command_prints_evidence_and_tells_by_its_exit_code(
