@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inverses.check import Finding, check
-from inverses.evidence import gathered
-from inverses.guarantees import names
+from inverses.evidence import Shown, gathered
+from inverses.guarantees import EXACT, names
 from inverses.impact import Impact, impact
 from inverses.limits import Limits
 from inverses.probing import probe
@@ -67,11 +67,15 @@ def _print(kind: type[Box], found: list[Finding]) -> None:
 
 
 def _save(registry: Registry, found: list[Finding], path: Path) -> None:
-    told = [
-        (each.box, registry.boxes[each.box].version, each.inverse, each.trials, each.holds)
-        for each in found
-    ]
+    told = [_tested(registry, each) for each in found]
     write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
+
+
+def _tested(registry: Registry, found: Finding) -> Shown:
+    box = registry.boxes[found.box]
+    promises = registry.promises(box, found.inverse) & EXACT
+    told = (found.inverse, found.law, found.trials, found.holds)
+    return Shown(found.box, box.version, *told, frozenset(names(promises)))
 
 
 def show_impact(asked: argparse.Namespace, limits: Limits) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,37 @@ Known = Mapping[tuple[str, str, str], "Evidence"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What testing has shown of what an author states."""
+    """What testing has shown of what an author states; not of promises that were `untried`."""
 
     trials: int
     held: bool
     date: str
+    untried: tuple[str, ...] = ()
 
     def text(self) -> str:
         """In words.
 
         >>> Evidence(5000, True, "2000-01-01").text()
         'stated by the author, held in 5,000 trials'
+        >>> Evidence(5000, True, "2000-01-01", ("pure",)).text()
+        'stated by the author, held in 5,000 trials, which cannot show that it is pure'
         """
         verdict = "held in" if self.held else "BROKEN within"
-        return f"stated by the author, {verdict} {self.trials:,} trials"
+        blind = f", which cannot show that it is {' and '.join(self.untried)}"
+        said = f"stated by the author, {verdict} {self.trials:,} trials"
+        return said + (blind if self.untried else "")
+
+
+def weakest(found: Collection[Evidence]) -> Evidence | None:
+    """What is shown of all by what was shown of each: the least, and nothing of what one was not.
+
+    >>> weakest([Evidence(9, True, "2000-01-01"), Evidence(50, True, "2000-01-01", ("pure",))])
+    Evidence(trials=9, held=True, date='2000-01-01', untried=('pure',))
+    """
+    if not found:
+        return None
+    untried = tuple(sorted({law for each in found for law in each.untried}))
+    return replace(min(found, key=lambda each: (each.held, each.trials)), untried=untried)
 
 
 def known(*files: Path) -> Known:
@@ -46,23 +63,35 @@ def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _evidence(entry: Mapping[str, Any]) -> Evidence:
-    return Evidence(int(entry["trials"]), bool(entry["held"]), str(entry["date"]))
+    untried = tuple(str(law) for law in entry.get("untried", ()))
+    return Evidence(int(entry["trials"]), bool(entry["held"]), str(entry["date"]), untried)
 
 
-def gathered(
-    findings: Iterable[tuple[str, str, str, int, bool]],
-) -> list[dict[str, Any]]:
-    """From findings (box, version, inverse, trials, held), law by law, to evidence to be kept."""
-    today = datetime.now(UTC).date().isoformat()
-    by_inverse: dict[tuple[str, str, str], list[tuple[int, bool]]] = {}
-    for box, version, inverse, trials, held in findings:
-        by_inverse.setdefault((box, version, inverse), []).append((trials, held))
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What testing one law of an inverse has shown, and all that the inverse promises."""
+
+    box: str
+    version: str
+    inverse: str
+    law: str
+    trials: int
+    held: bool
+    promises: frozenset[str]
+
+
+def gathered(findings: Iterable[Shown]) -> list[dict[str, Any]]:
+    """From findings, law by law, to evidence to be kept."""
+    by_inverse: dict[tuple[str, str, str], list[Shown]] = {}
+    for each in findings:
+        by_inverse.setdefault((each.box, each.version, each.inverse), []).append(each)
     return [
-        {
-            "box": box,
-            "version": version,
-            "inverse": inverse,
-            **asdict(Evidence(min(n for n, _ in each), all(h for _, h in each), today)),
-        }
-        for (box, version, inverse), each in by_inverse.items()
+        {"box": box, "version": version, "inverse": inverse, **asdict(_together(every))}
+        for (box, version, inverse), every in by_inverse.items()
     ]
+
+
+def _together(every: list[Shown]) -> Evidence:
+    today = datetime.now(UTC).date().isoformat()
+    untried = sorted(every[0].promises - {each.law for each in every})
+    return Evidence(min(e.trials for e in every), all(e.held for e in every), today, tuple(untried))

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.evidence import Evidence, Known, known
+from inverses.evidence import Evidence, Known, known, weakest
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from inverses.sweeps import Function, Sweep, stating
 from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
@@ -219,8 +219,7 @@ class Registry:
         """The weakest of what testing has shown of an inverse for the boxes it is stated of."""
         boxes = [box for box in self.boxes.values() if issubclass(box, stated.box)]
         keys = [(box.name, box.version, stated.name) for box in boxes]
-        found = [known[key] for key in keys if key in known]
-        return min(found, key=lambda each: (each.held, each.trials), default=None)
+        return weakest([known[key] for key in keys if key in known])
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -249,6 +248,12 @@ class Registry:
                 f"{box.version} now; run again"
             )
         return box.from_params(made.params)
+
+    def promises(self, box: type[Box], inverse: str) -> Guarantee:
+        """All that an inverse of a box promises, for whatever it is of."""
+        every = (*self.weak, *self.verifications)
+        mine = [r.promises for r in every if r.name == inverse and issubclass(box, r.box)]
+        return frozenset().union(*mine)
 
     def inverts(self, box: Box) -> bool:
         """Whether anybody has registered an inverse of a box."""

@@ -45,6 +45,7 @@ PLACES = (
     Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
 )
 Grid = tuple[tuple[int, ...], bool]
+Place = tuple[int, int, int]
 START = np.datetime64("2000-01-01", "us")
 
 
@@ -107,18 +108,24 @@ def small_tables(draw: st.DrawFn, port: Port) -> Table:
     return held_table(port.name, attributes, rows, draw(st.integers(1, max(1, len(drawn)))))
 
 
+def somewhere(least: int, most: int) -> st.SearchStrategy[set[Place]]:
+    """Steps with rows and columns."""
+    places = st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 7))
+    return st.sets(places, min_size=least, max_size=most)
+
+
+@st.composite
+def on_a_way(draw: st.DrawFn) -> set[Place]:
+    """Places of which each is beside that of the step before, and a few others."""
+    row, column = draw(st.integers(0, 4)), draw(st.integers(0, 7))
+    rows = [min(4, max(0, row + draw(st.integers(-1, 1)))) for _ in range(4)]
+    return {(step, each, column) for step, each in enumerate(rows)} | draw(somewhere(0, 4))
+
+
 @st.composite
 def small_places(draw: st.DrawFn, port: Port) -> Table:
     """A few rows that lie somewhere at some step, no two in one place at once."""
-    found = sorted(
-        draw(
-            st.sets(
-                st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 7)),
-                min_size=1,
-                max_size=6,
-            )
-        )
-    )
+    found = sorted(draw(st.one_of(somewhere(1, 6), on_a_way())))
     step, row, column = (np.array(c, np.int64) for c in zip(*found, strict=True))
     numbers = st.lists(NUMBERS, min_size=len(found), max_size=len(found))
     rows = pa.table(

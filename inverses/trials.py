@@ -9,16 +9,18 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from inverses.candidates import BEFORE_ROW
+from inverses.candidates import BEFORE_ROW, Question
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
-from inverses.inverting import Work, invert, inverted_as_one
+from inverses.inverting import Work, invert, inverted_as_one, steps_of
 from inverses.limits import Limits
+from inverses.outline import parts_of
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
+from pipelines.arrays import inside
 from pipelines.boxes.box import Box
-from pipelines.datasets import Array, Attribute, Table
+from pipelines.datasets import TUPLE, Array, Attribute, Table
 from pipelines.filters import Filter
 from pipelines.here import Here
 from pipelines.tables import as_filter, column, matching
@@ -38,18 +40,18 @@ def inversions(
     """Every registration that fits an attribute and a port, with a hop that uses it alone.
 
     A verification comes with the weak inverses whose promises it needs; a level below the first
-    with the best that can be had above it. What looks beside needs all inputs.
+    with the best that all attributes together have above it. What looks beside needs all inputs.
     """
     arrow = Arrow(box, port, source, EXACT, registry)
     cells = [a for a in image.attributes if a.dims]
     for attribute in cells if box.flat and cells else image.attributes:
-        for level in arrow.levels[-1:]:
+        for level in arrow.levels:
             where = (box, attribute, port, source, level)
             weak, verify = registry.weak_for(*where), registry.verifications_for(*where)
             for stated in (*weak, *verify):
                 used = [stated] if isinstance(stated, WeakInverse) else _needed(stated, weak)
                 inversion = _alone(attribute, stated, used)
-                levels = (*_above(arrow, attribute, level), Level(level, (inversion,), EXACT))
+                levels = (*_above(arrow, image, level), Level(level, (inversion,), EXACT))
                 given, sweep = inputs or {port: source}, registry.sweep_of(box)
                 yield stated, attribute, Hop(box, port, image, source, levels, given, sweep)
 
@@ -64,19 +66,42 @@ def _alone(attribute: Attribute, stated: Registration, weak: list[Any]) -> Inver
     return Inversion(attribute.name, stated.nature, tuple(weak), verify, stated.promises)
 
 
-def _above(arrow: Arrow, attribute: Attribute, level: str) -> Iterator[Level]:
+def _above(arrow: Arrow, image: Table | Array, level: str) -> Iterator[Level]:
     for name in arrow.levels[: arrow.levels.index(level)]:
         best: Guarantee = frozenset({COMPLETE})
-        yield Level(name, (inversion_of(arrow, attribute, name, None),), best)
+        every = [inversion_of(arrow, attribute, name, None) for attribute in image.attributes]
+        yield Level(name, tuple(i for i in every if not i.by_default) or tuple(every[:1]), best)
 
 
 def found_by(hop: Hop, at: Filter) -> list[Items]:
-    """What a hop finds behind each datum: cells by variable and indices, rows by their number."""
-    rows = invert(hop, at, cast(SparkSession, Here(2)))
+    """What a hop finds behind each datum: cells by variable and indices, rows by their number.
+
+    Where it leads to whole tuples of an array, these are found, by their number too.
+    """
     found: list[Items] = [set() for _ in range(len(at))]
-    for owner, item in zip(column(rows, "owner").tolist(), _items(hop.source, rows), strict=True):
+    for owner, item in _tuples(hop, at) if tuples_of_array(hop) else _parts(hop, at):
         found[owner].add(item)
     return found
+
+
+def tuples_of_array(hop: Hop) -> bool:
+    """Whether a hop ends at the tuples of an array, and not at its cells."""
+    return isinstance(hop.source, Array) and hop.levels[-1].name == TUPLE
+
+
+def _parts(hop: Hop, at: Filter) -> Iterator[tuple[int, Item]]:
+    rows = invert(hop, at, cast(SparkSession, Here(2)))
+    return zip(column(rows, "owner").tolist(), _items(hop.source, rows), strict=True)
+
+
+def _tuples(hop: Hop, at: Filter) -> Iterator[tuple[int, Item]]:
+    assert isinstance(hop.source, Array)
+    parts = parts_of(hop, hop.levels[-1], at)
+    steps = steps_of(hop.source, Question.about(hop.box, hop.source, at, parts), parts)
+    within = inside(hop.source, steps)
+    span = within.spans[hop.source.dims[0]]
+    for owner, low, high in zip(within.owner.tolist(), span.low, span.high, strict=True):
+        yield from ((owner, (step,)) for step in range(int(low), int(high) + 1))
 
 
 def found_as_one(hop: Hop, at: Filter) -> Items:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inverses.answer import Answer, Found
 from inverses.as_one import able, sweeping, very_many
 from inverses.counting import many as many
+from inverses.evidence import weakest
 from inverses.guarantees import Guarantee, names, sign
 from inverses.limits import estimated_seconds
 from inverses.outline import Price
@@ -205,10 +206,10 @@ def tested(used: Iterable[Registration]) -> str:
     """What testing has shown of some inverses: the weakest of it, if all of them were tested."""
     found = [registration.evidence for registration in used]
     shown = [each for each in found if each is not None]
-    broken = [each for each in shown if not each.held]
-    if not shown or (len(shown) < len(found) and not broken):
+    least = weakest(shown)
+    if least is None or (len(shown) < len(found) and least.held):
         return ""
-    return f"({min(broken or shown, key=lambda each: each.trials).text()})"
+    return f"({least.text()})"
 
 
 def first_line(registration: Registration) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from inverses.check import check
+from inverses.registry import Registry
 from pipelines.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
@@ -98,6 +100,18 @@ def test_an_author_adds_a_box_with_its_inverses(tmp_path: Path) -> None:
     done = shell(block("sh", "highest"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "= complete, pure: agcm, 1 cell of slp in 1 step" in done.stdout
+
+
+def test_the_box_of_the_readme_holds_what_it_states_of_steps_and_of_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "highest.py").write_text(block("python", "highest.py"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry.of(["highest"])
+    found = check(registry, registry.boxes["highest"], 10)
+    assert [f for f in found if not f.holds] == []
+    pure = {f.inverse for f in found if f.law == "pure"}
+    assert pure == {"same_step", "where_attained"}
 
 
 def test_the_example_pipeline_is_one(tmp_path: Path) -> None:

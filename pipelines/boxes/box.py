@@ -63,7 +63,7 @@ def param(
     return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high})
 
 
-CHANGE, REMOVAL, STATED = "change", "removal", "stated"
+CHANGE, REMOVAL, INSTEAD, STATED = "change", "removal", "instead", "stated"
 ITSELF, OUT = "", "out"
 
 
@@ -83,8 +83,11 @@ class Box(ABC):
 
     `influence` says how its sentence of what `contributed` can be tested: a cell or row did if some
     other value there would change the datum (`CHANGE`), or if the datum would change without it
-    (`REMOVAL`); else only by the author's word (`STATED`). The inverses of a `flat` box find cells
-    at once rather than level by level. `examples` are parameters to test it with.
+    (`REMOVAL`), or without it and others that would do instead of it (`INSTEAD`); else only by the
+    author's word (`STATED`), so that nothing can test whether an answer is pure. `lost` names the
+    attributes behind which is all that can make a row go; unless said, these are all. The inverses
+    of a `flat` box find cells at once rather than level by level. `examples` are parameters to
+    test it with.
 
     A box makes one dataset, and may have others made `besides`, each by a box that has inverses of
     its own: so a trace goes through any of them as through boxes that were wired by hand.
@@ -99,6 +102,7 @@ class Box(ABC):
     contributed: ClassVar[str]
     deterministic: ClassVar[bool] = True
     influence: ClassVar[str] = CHANGE
+    lost: ClassVar[tuple[str, ...] | None] = None
     flat: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 

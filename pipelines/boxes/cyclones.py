@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines import copied
 from pipelines.arrays import Ranges, coordinate
 from pipelines.boxes.box import (
-    STATED,
+    INSTEAD,
     ArrayBox,
     Box,
     CellBox,
@@ -145,12 +145,15 @@ class ExtractMinima(CellBox):
         Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
     )
     asks: ClassVar = ("time", "location", "pressure")
-    influence: ClassVar = STATED
+    lost: ClassVar = ("time", "location")
     examples: ClassVar = ({"margin": 0.0}, {"margin": 1.0})
     contributed: ClassVar = (
         "The cells of the criterion that made the cell a minimum (three by three, else five by "
         "five), the cell whose pressure it is, and the two wind components there."
     )
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return ("time", "time_index", "hours", *PLACE)
 
     def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
         array = inputs["field"]
@@ -203,7 +206,8 @@ class IdentifyTracks(TableBox):
         Attribute("track", TrackId, ("track",)),
     )
     asks: ClassVar = ("time", "location")
-    influence: ClassVar = STATED
+    influence: ClassVar = INSTEAD
+    lost: ClassVar = ("track",)
     examples: ClassVar = (
         {"min_points": 2, "near_km": 3400.0, "far_km": 5000.0},
         {"min_points": 3, "near_km": 5000.0, "far_km": 1000.0},
@@ -212,6 +216,9 @@ class IdentifyTracks(TableBox):
         "To a point's time and place, the minimum it is; to its track number, the minima linked "
         "from the track's first point up to it, and every one whose removal would change it."
     )
+
+    def identity(self, columns: Iterable[str]) -> tuple[str, ...]:
+        return ("time_index", "lat_index", "lon_index")
 
     def alone(self, attributes: Set[str]) -> Box:
         if "track" in attributes:

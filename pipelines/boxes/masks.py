@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.arrays import Ranges, block
-from pipelines.boxes.box import STATED, ArrayBox, Grid, Port, param
+from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Dataset
 from pipelines.expressions import Expression
 from pipelines.grids import check_name, quantity, variable_of, with_variables
@@ -49,7 +49,6 @@ class Choose(ArrayBox):
         "The cells at the same place of all variables that the condition names, and of those that "
         "the formula it chose there names."
     )
-    influence: ClassVar = STATED
     flat: ClassVar = True
     examples: ClassVar = (
         {"condition": "a > 1", "then": "a", "otherwise": "b"},

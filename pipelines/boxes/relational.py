@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.boxes.box import REMOVAL, STATED, Besides, Port, RowBox, param
+from pipelines.boxes.box import INSTEAD, REMOVAL, Besides, Port, RowBox, param
 from pipelines.columns import (
     bearing,
     check_known,
@@ -230,7 +230,7 @@ class Distinct(RowBox):
     name: ClassVar = "distinct"
     takes: ClassVar = ROWS
     contributed: ClassVar = "Every row that equals it, though one of them would have done."
-    influence: ClassVar = STATED
+    influence: ClassVar = INSTEAD
     flat: ClassVar = True
 
     def together(self, port: str) -> tuple[str, ...]:

@@ -36,11 +36,13 @@ from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests import laws
+from tests.inverses.families import PATIENCE
 from tests.speed.every import smooth_field
 
 REGISTRY = Registry.of()
 KINDS = [k for k in REGISTRY.boxes.values() if issubclass(k, ArrayBox) and k.takes and k.flat]
 SWEPT = [k for k in KINDS if any(issubclass(k, s.box) for s in REGISTRY.sweeps)]
+pytestmark = PATIENCE
 MANY = max(300, settings().max_examples)
 
 

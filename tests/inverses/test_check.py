@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import Phase, find, settings
+from hypothesis.errors import NoSuchExample
 
 from explorer.cli import main
 from inverses import words
-from inverses.check import check
-from inverses.evidence import Evidence, known
+from inverses.check import check, violations
+from inverses.evidence import Evidence, Shown, gathered, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
 from inverses.registry import Registry
-from inverses.samples import Sample
+from inverses.samples import Sample, samples
+from pipelines.boxes.box import Box
+from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.boxes.groups import Aggregate, TopN
+from pipelines.boxes.landcover import Label
+from pipelines.boxes.masks import Choose
+from pipelines.boxes.relational import Distinct
 from pipelines.boxes.window import WindowExtreme, WindowMean
-from pipelines.contents import held_table
-from pipelines.datasets import Attribute, Quantity
-from pipelines.filters import Filter
+from pipelines.contents import held_array, held_table
+from pipelines.datasets import Array, Attribute, Pressure, Quantity, Time
+from pipelines.filters import Filter, Span
+from tests.inverses import wrong
 
 REGISTRY = Registry.of()
 
@@ -42,9 +53,80 @@ def of(kind: type) -> str:
     return next(w.name for w in REGISTRY.weak if issubclass(kind, w.box))
 
 
+def with_verification(name: str, box: type, **changed: object) -> Registry:
+    """The shipped registry with one verification made wrong."""
+    verify = tuple(
+        replace(v, **changed) if v.name == name and issubclass(box, v.box) else v
+        for v in REGISTRY.verifications
+    )
+    assert verify != REGISTRY.verifications
+    return Registry(REGISTRY.boxes, REGISTRY.weak, verify, sweeps=REGISTRY.sweeps)
+
+
+def is_caught(registry: Registry, kind: type[Box], name: str, law: str) -> bool:
+    """Whether some sample shows that a law of an inverse does not hold."""
+
+    def shows(sample: Sample) -> bool:
+        return any(said is not None for _, _, said in violations(registry, sample, (name, law)))
+
+    quick = settings(derandomize=True, database=None, phases=[Phase.generate], max_examples=100)
+    try:
+        find(samples(kind), shows, settings=quick)
+    except NoSuchExample:
+        return False
+    return True
+
+
 def own_place(box: object, at: Filter, source: object) -> Filter:
     """It forgets all around."""
     return at.only("time", "lat", "lon")
+
+
+def next_step(box: object, at: Filter, source: object) -> Filter:
+    """It takes the step after for this one."""
+    step = at.spans["time_index"]
+    return at.to(time=Span(step.low + 1, step.high + 1))
+
+
+def nothing(box: object, at: Filter, source: Array) -> Filter:
+    """It finds a cell where there is none."""
+    return at.to(time=Span(np.full(len(at), 99), np.full(len(at), 99)))
+
+
+def centre(box: object, at: Mapping[str, Any], seen: Mapping[str, Any], source: object) -> Any:
+    """It forgets all cells around the minimum."""
+    here = (seen["lat"] == at["lat_index"]) & (seen["lon"] == at["lon_index"])
+    return np.asarray(here)
+
+
+def not_named_p(box: object, at: Filter, source: object) -> Filter:
+    """It forgets rows of one name."""
+    return at.only("k", "x", "y") & at.to(s=Span(np.full(len(at), "q"), np.full(len(at), "q")))
+
+
+def alike_in_part(box: object, at: Filter, source: object) -> Filter:
+    """It takes rows that are equal in one column for equal."""
+    return at.only("k")
+
+
+def region_alone(box: Label, at: Any, seen: Mapping[str, Any], source: Array) -> Any:
+    """It forgets the cells at which a region ends."""
+    field = np.full(source.shape[1:], np.nan)
+    field[seen["lat"], seen["lon"]] = seen["value"]
+    inside = box.within(field)[seen["lat"], seen["lon"]]
+    here = (seen["lat"] == at["lat"]) & (seen["lon"] == at["lon"])
+    return np.asarray(inside | here)
+
+
+def of_condition(box: object, at: object, seen: Mapping[str, Any], source: object) -> Any:
+    """It forgets the formula that was chosen."""
+    return np.asarray(seen["variable"] == 0)
+
+
+def before(box: object, at: Filter, source: object) -> Filter:
+    """It takes the minima of the step before for those of this one."""
+    step = at.spans["time_index"]
+    return at.to(time_index=Span(step.low - 1, step.high - 1))
 
 
 @pytest.mark.parametrize("kind", [WindowMean, WindowExtreme, Aggregate, TopN])
@@ -56,16 +138,69 @@ def test_what_is_shipped_holds(kind: type) -> None:
 
 def test_an_inverse_that_forgets_is_shown_with_the_smallest_data() -> None:
     registry = with_weak(of(WindowMean), WindowMean, function=own_place)
-    broken = [f for f in check(registry, WindowMean, 25) if not f.holds]
-    assert {f.law for f in broken} == {"complete"}
-    assert "can change it and is not in the answer" in str(broken[0].counterexample)
-    assert "window_mean(" in str(broken[0].counterexample)
+    found = {f.law: f for f in check(registry, WindowMean, 25) if not f.holds}
+    assert {*found} == {"complete", "sufficient"}
+    assert "can change it and is not in the answer" in str(found["complete"].counterexample)
+    assert "is not made again" in str(found["sufficient"].counterexample)
+    assert "window_mean(" in str(found["complete"].counterexample)
 
 
 def test_an_inverse_that_promises_too_much_is_shown() -> None:
     registry = with_weak(of(WindowExtreme), WindowExtreme, promises=EXACT)
     broken = [f for f in check(registry, WindowExtreme, 25) if not f.holds]
     assert "pure" in {f.law for f in broken}
+
+
+PASSES = {"function": wrong.everything_passes}
+WRONG_WEAK = {
+    "another step": ("same_step", ExtractMinima, {"function": next_step}, "complete"),
+    "any step": ("same_step", ExtractMinima, {"function": wrong.any_time}, "pure"),
+    "no neighbours": ("neighbourhood", ExtractMinima, {"function": wrong.too_near}, "complete"),
+    "all around": ("neighbourhood", ExtractMinima, {"promises": EXACT}, "pure"),
+    "another's place": (
+        "neighbourhood",
+        ExtractMinima,
+        {"function": wrong.around_all},
+        "narrowing",
+    ),
+    "its chunk": ("neighbourhood", ExtractMinima, {"function": wrong.whole_chunk}, "chunking"),
+    "another's pressure": ("own_cell", ExtractMinima, {"function": nothing}, "complete"),
+    "all winds": ("both_components", ExtractMinima, {"function": wrong.any_time}, "pure"),
+    "the point for its track": (
+        "cone",
+        IdentifyTracks,
+        {"function": wrong.only_the_point},
+        "complete",
+    ),
+    "a track of no one": ("same_time", IdentifyTracks, {"function": before}, "complete"),
+    "all rows": ("same_values", Distinct, {"function": alike_in_part}, "pure"),
+    "rows of a name": ("same_values", Distinct, {"function": not_named_p}, "complete"),
+}
+WRONG_VERIFICATIONS = {
+    "the centre": ("criterion", ExtractMinima, {"function": centre}, "complete"),
+    "the whole five by five": (
+        "criterion",
+        ExtractMinima,
+        PASSES,
+        "pure",
+    ),
+    "no edge": ("region", Label, {"function": region_alone}, "complete"),
+    "the condition": ("chosen", Choose, {"function": of_condition}, "complete"),
+    "both formulas": ("chosen", Choose, PASSES, "pure"),
+    "all of the cone": ("chain", IdentifyTracks, PASSES, "pure"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_WEAK)
+def test_a_wrong_weak_inverse_is_caught(case: str) -> None:
+    name, kind, changed, law = WRONG_WEAK[case]
+    assert is_caught(with_weak(name, kind, **changed), kind, name, law)
+
+
+@pytest.mark.parametrize("case", WRONG_VERIFICATIONS)
+def test_a_wrong_verification_is_caught(case: str) -> None:
+    name, kind, changed, law = WRONG_VERIFICATIONS[case]
+    assert is_caught(with_verification(name, kind, **changed), kind, name, law)
 
 
 def contradicting_all(values: list[float], n: int) -> str | None:
@@ -96,6 +231,19 @@ def test_a_row_that_cannot_matter_does_not_hide_behind_rows_that_tie(row: int) -
 @pytest.mark.parametrize("n, many", [(1, 4), (2, 4), (3, 5), (2, 30)])
 def test_each_of_many_rows_that_tie_may_be_one_of_those_it_takes(n: int, many: int) -> None:
     assert contradicting_all([5.0] * many, n) is None
+
+
+def test_a_step_in_which_nothing_is_known_may_have_had_the_place_too() -> None:
+    start, step = np.datetime64("2000-01-01", "ns"), np.timedelta64(6, "h")
+    places = {"time": start + np.arange(2) * step, "lat": np.arange(3.0), "lon": np.zeros(1)}
+    cells = np.array([[[np.nan]] * 3, [[-3.0], [-1.5], [np.nan]]])
+    slp = Attribute("slp", Pressure, ("slp",), "Pa", ("lat", "lon"))
+    field = held_array("field", (Attribute("time", Time, ("time",)), slp), places, {"slp": cells})
+    sample = Sample(ExtractMinima(0.0), {"field": field})
+    made = made_by(sample.box, sample.inputs)
+    influences = Influences(sample, "field", made, steps=True)
+    location = made.attribute("location")
+    assert influences.contradicting(True, location, 0, {(0,), (1,)}) is None
 
 
 def test_the_command_prints_evidence_and_tells_by_its_exit_code(
@@ -132,6 +280,22 @@ def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> No
     assert shipped.keys() <= there
     assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
     assert all(each.held and each.trials >= 50 for each in shipped.values())
+
+
+def test_promises_that_nothing_can_try_are_not_counted_as_held() -> None:
+    laws = {"monotony", "complete"}
+    tested = [Shown("label", "1", "region", law, 9, True, frozenset(("complete", "pure")))
+              for law in laws]  # fmt: skip
+    (kept,) = gathered(tested)
+    assert kept["untried"] == ("pure",)
+    assert "pure" not in {f.law for f in check(REGISTRY, Label, 5)}
+
+
+def test_an_answer_tells_of_every_promise_that_was_not_tried() -> None:
+    first, second = REGISTRY.weak[:2]
+    held = Evidence(60, True, "2000-01-01"), Evidence(90, True, "2000-01-01", ("pure",))
+    used = [replace(r, evidence=e) for r, e in zip((first, second), held, strict=True)]
+    assert words.tested(used).endswith("60 trials, which cannot show that it is pure)")
 
 
 def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:

@@ -21,9 +21,11 @@ from pipelines.datasets import Array, Attribute, Quantity
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 from tests.inverses.cases import Case, check, plain, small_arrays
+from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
+pytestmark = PATIENCE
 MANY = settings(max_examples=max(300, settings().max_examples))
 Given = Mapping[str, Mapping[str, np.ndarray]]
 Cell = tuple[int, int, int]

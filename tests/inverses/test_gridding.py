@@ -19,10 +19,12 @@ from pipelines.datasets import Attribute, Quantity, Table, Time
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 from tests.inverses.cases import VALUES, Case, Truth, check
+from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, everything_passes, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
+pytestmark = PATIENCE
 MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 Given = Mapping[str, Rows]

@@ -18,11 +18,13 @@ from pipelines.boxes.groups import Aggregate, RankRows, TopN
 from pipelines.datasets import Attribute, Quantity, Text
 from pipelines.errors import Refused
 from tests.inverses.cases import SLIGHT, Case, Truth, check, small_tables
+from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, everything_passes, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
 CAUGHT = "missing|not behind it|unfaithful"
+pytestmark = PATIENCE
 MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 Given = Mapping[str, Rows]

@@ -12,18 +12,19 @@ from hypothesis import strategies as st
 
 from inverses.guarantees import COMPLETE, EXACT, FAITHFUL, PURE
 from inverses.registry import Registry, Verification, WeakInverse
-from pipelines.datasets import ELEMENT, TUPLE, Array
+from pipelines.datasets import ELEMENT, TUPLE
 from pipelines.filters import where
 from pipelines.linking import linked, points_of
-from pipelines.minima import REACH, is_minimum
 from pipelines.tables import held
 from tests import laws, oracles, strategies
 from tests.inverses import wrong
+from tests.inverses.families import PATIENCE
 from tests.inverses.truths import TRUTHS, said, truth
 from tests.inverses.wrong import REGISTRY
 from tests.laws import Items
 from tests.strategies import World
 
+pytestmark = PATIENCE
 MANY = max(300, settings().max_examples)
 A_THIRD = MANY // 3
 
@@ -159,18 +160,8 @@ def _traced(world: World, row: int) -> Items:
 
 
 def _is_minimum(world: World, t: int, y: int, x: int, field: np.ndarray) -> bool:
-    """Whether the box's own rule calls a cell of another field a minimum."""
-    assert isinstance(world.source, Array)
-    circular = bool(world.source.circular)
-    columns = "wrap" if circular else "constant"
-    ends = {} if circular else {"constant_values": np.inf}
-    wide = field[t : t + 1]
-    while circular and wide.shape[2] < REACH:
-        wide = np.concatenate([wide, wide], axis=2)
-    wide = np.pad(wide, ((0, 0), (0, 0), (REACH, REACH)), columns, **ends)  # type: ignore[call-overload]
-    wide = np.pad(wide, ((0, 0), (REACH, REACH), (0, 0)), constant_values=np.inf)
-    distinct = min(5, field.shape[2]) if circular else 5
-    return bool(is_minimum(wide, world.box.margin, distinct)[0, y, x])
+    """Whether a plain loop calls a cell of another field a minimum."""
+    return oracles.is_minimum(field[t], y, x, world.box.margin, bool(world.source.circular))
 
 
 WRONG = {

@@ -26,9 +26,11 @@ from pipelines.errors import Refused
 from pipelines.filters import Filter, Span, span, where
 from pipelines.tables import touched
 from tests.inverses.cases import Case, check, small_tables
+from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
+pytestmark = PATIENCE
 MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 

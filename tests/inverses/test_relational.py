@@ -15,10 +15,12 @@ from pipelines.datasets import Attribute, Quantity, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 from tests.inverses.cases import Case, check, small_tables
+from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
+pytestmark = PATIENCE
 MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 Given = Mapping[str, Rows]

@@ -8,7 +8,7 @@ from tests.oracles.linking import (
     tracks,
 )
 from tests.oracles.perturbation import perturbed_answers
-from tests.oracles.pressure import Cell, cells_behind, minima
+from tests.oracles.pressure import Cell, cells_behind, is_minimum, minima
 from tests.oracles.sets import across_attributes, held, of_one_attribute
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "across_attributes",
     "cells_behind",
     "held",
+    "is_minimum",
     "linked_predecessors",
     "links",
     "minima",

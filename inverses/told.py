@@ -1,0 +1,92 @@
+"""What a datum says of an attribute, to be looked for in what else was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pipelines.boxes.box import Box
+from pipelines.contents import HeldRows
+from pipelines.datasets import Array, Attribute, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A value of an attribute, with that by which its row is known; or that of a cell."""
+
+    attribute: Attribute
+    datum: int
+    value: Any
+    names: tuple[str, ...] = ()
+    times: int = 1
+    row: Any = None
+    known_by: tuple[str, ...] = ()
+    alike: bool = False
+
+    def holds_in(self, made: Table | Array) -> bool:
+        """Whether it is said as often as it was, or there is no such row and that is no matter."""
+        if isinstance(made, Array):
+            return _same(self._cell(made), self.value)
+        times = self.times_in(made)
+        gone = bool(self.known_by) and self.row not in keys(made, self.known_by)
+        return gone or times == self.times or (times > self.times and not self.alike)
+
+    def is_in(self, made: Table | Array) -> bool:
+        """Whether it is said at all, or nearly."""
+        if isinstance(made, Table):
+            return self.times_in(made) > 0
+        return bool(np.isclose(self._cell(made), self.value, 1e-9, 1e-9, equal_nan=True))
+
+    def times_in(self, made: Table) -> int:
+        """How often it is said."""
+        return keys(made, self.names).count(self.value)
+
+    def _cell(self, made: Array) -> Any:
+        return made.content.variables[self.attribute.name].ravel()[self.datum]
+
+
+def told(box: Box, made: Table | Array, attribute: Attribute, datum: int) -> Told:
+    """What a datum says, by that which its box knows rows by."""
+    if isinstance(made, Array):
+        return Told(attribute, datum, made.content.variables[attribute.name].ravel()[datum])
+    identity = box.identity(made.columns)
+    lost = box.lost is None or attribute.name in box.lost
+    names = tuple(dict.fromkeys([*identity, *attribute.columns]))
+    values = keys(made, names)
+    known_by = () if lost else identity
+    row = keys(made, known_by)[datum] if known_by else None
+    return Told(attribute, datum, values[datum], names, values.count(values[datum]), row, known_by)
+
+
+def told_alike(made: Table, attribute: Attribute, datum: int) -> Told:
+    """What a datum says of an attribute alone, whichever row it is."""
+    values = keys(made, attribute.columns)
+    times = values.count(values[datum])
+    return Told(attribute, datum, values[datum], attribute.columns, times, alike=True)
+
+
+def keys(table: Table, names: Iterable[str]) -> list[Any]:
+    """Some columns of all rows of a table in memory, to be compared."""
+    assert isinstance(table.content, HeldRows)
+    return _keys(table.content, tuple(names))
+
+
+@lru_cache(4096)
+def _keys(held: HeldRows, names: tuple[str, ...]) -> list[Any]:
+    columns = [held.rows[n].to_pylist() for n in names]
+    return [tuple(plain(v) for v in row) for row in zip(*columns, strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """A value that equals itself: NaN as a word, numbers without their last digits."""
+    if isinstance(value, float):
+        return "nan" if value != value else round(value, 9) + 0.0
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))
