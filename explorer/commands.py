@@ -21,6 +21,7 @@ from explorer.grid import print_grid, printable
 from explorer.shown import dataset_json, dataset_row, first_rows, plans_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
+from inverses.answer import plain_value
 from inverses.guarantees import names
 from inverses.inferring import inferable
 from inverses.limits import Limits
@@ -214,7 +215,7 @@ def _datasets(asked: argparse.Namespace) -> None:
     if asked.json:
         print(json.dumps([dataset_json(d) for d in found]))
         return
-    head = ["name", "version", "kind", "size", "chunks", "attributes"]
+    head = ["name", "version", "kind", "size", "chunks", "attributes", "path"]
     print_grid([head, *(dataset_row(d) for d in found)])
 
 
@@ -222,7 +223,8 @@ def _show(asked: argparse.Namespace) -> None:
     dataset = Workspace(asked.workspace).dataset(asked.dataset)
     rows, total = first_rows(dataset, asked.where, asked.limit)
     if asked.json:
-        print(json.dumps(rows.to_pylist(), default=str))
+        plain = [{n: plain_value(v) for n, v in row.items()} for row in rows.to_pylist()]
+        print(json.dumps(plain, default=str))
         return
     shown = [[_shown(v) for v in row.values()] for row in rows.to_pylist()]
     print_grid([rows.column_names, *shown])

@@ -29,7 +29,14 @@ def check_target(path: Path | str) -> Path:
         raise Refused(f'cannot export to "{path}": there is no directory "{target.parent}"')
     if target.is_dir() or (suffix == ".zarr" and target.exists()):
         raise Refused(f'"{path}" exists, and is not replaced; name another, or remove it')
+    if any(_keeps_versions(folder) for folder in target.resolve().parents):
+        raise Refused(f'"{path}" is among the versions of a workspace; export to another place')
     return target
+
+
+def _keeps_versions(folder: Path) -> bool:
+    """Whether a directory is where a workspace keeps what was published, or is about to be."""
+    return folder.name in ("datasets", "staging") and (folder.parent / "whence.json").is_file()
 
 
 def suffix_of(path: Path | str) -> str:

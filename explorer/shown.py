@@ -50,7 +50,8 @@ def dataset_row(dataset: Table | Array) -> list[str]:
     else:
         extent, chunks = f"{dataset.rows:,} rows", f"{len(dataset.groups)} row groups"
     attributes = ", ".join(map(repr, dataset.attributes))
-    return [dataset.name, dataset.version, dataset.kind, extent, chunks, attributes]
+    told = [dataset.name, dataset.version, dataset.kind, extent, chunks, attributes]
+    return [*told, dataset.path]
 
 
 def first_rows(dataset: Table | Array, where: str | None, limit: int) -> tuple[pa.Table, int]:

@@ -52,6 +52,7 @@ from pipelines.minima import (
     wind_at,
 )
 from pipelines.spark import over
+from pipelines.stores import LARGEST_CHUNK
 from pipelines.tables import column, held
 from pipelines.weather import Weather
 
@@ -67,7 +68,7 @@ class SimulateAgcm(ArrayBox):
     hours: int = param(6, "time between steps", unit="hours", low=1, high=24)
     seed: int = param(0, "which weather", low=0)
     defects: bool = param(True, "plant a few faults to be found")
-    chunk: int = param(24, "steps in a chunk", low=1)
+    chunk: int = param(24, "steps in a chunk, fewer where they would be too large", low=1)
 
     name: ClassVar = "simulate_agcm"
     makes: ClassVar = (
@@ -88,11 +89,16 @@ class SimulateAgcm(ArrayBox):
         planted = [asdict(d) for d in weather.planted()]
         return Grid(
             {"time": weather.times, "lat": weather.lat, "lon": weather.lon},
-            (min(self.chunk, weather.steps), len(weather.lat), len(weather.lon)),
+            (self._chunk(weather), len(weather.lat), len(weather.lon)),
             METADATA,
             circular=("lon",),
             notes={"defects": planted},
         )
+
+    def _chunk(self, weather: Weather) -> int:
+        """How many steps a chunk has: as asked for, and no more than can be read again."""
+        step = len(weather.lat) * len(weather.lon) * np.dtype(np.float32).itemsize
+        return min(self.chunk, weather.steps, max(1, LARGEST_CHUNK // step))
 
     def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, NDArray[Any]]:
         rows, columns = slice(*ranges["lat"]), slice(*ranges["lon"])

@@ -154,6 +154,11 @@ def test_a_source_is_never_overwritten_by_what_was_traced_in_it(era5: Traced) ->
     assert era5.path.read_bytes() == before
 
 
+def test_what_a_workspace_has_published_is_never_overwritten(era5: Traced) -> None:
+    (part,) = era5.workspace.path.glob("datasets/minima/v1/table/*-00000.parquet")
+    assert "among the versions of a workspace" in refusal(Refused, era5.answer, part)
+
+
 def test_the_command_line_exports_what_it_traced(
     era5: Traced, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
