@@ -200,6 +200,8 @@ def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
     which = f", back to {', '.join(own)} ({words.wished(found)})" if own else ""
     print(f"{words.selected(found)}{which}:")
     print_grid(_plan_rows(priced))
+    if priced:
+        _print_answer(words.restrictions(found, priced))
     _print_answer([*words.inferred(found), *words.asked_as_one(found)])
     print(words.price_in_words(priced))
 

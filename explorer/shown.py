@@ -97,7 +97,14 @@ def plans_json(found: Plan, own: Mapping[str, Plan]) -> dict[str, Any]:
 def _plan_json(found: Plan, priced: list[Price]) -> dict[str, Any]:
     """A plan as plain data, with what each hop will read."""
     reads = [
-        {"chunks": p.chunks, "bytes": p.bytes, "rows": p.rows, "cells": p.cells} for p in priced
+        {
+            "chunks": p.chunks,
+            "bytes": p.bytes,
+            "rows": p.rows,
+            "cells": p.cells,
+            "filter": p.within.text(),
+        }
+        for p in priced
     ]
     return {
         **asked_json(found),

@@ -39,10 +39,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What carrying out one level of a hop will read at most."""
+    """What carrying out one level of a hop will read at most, and the filter it looks within."""
 
     hop: Hop
     level: Level
+    within: Filter
     reads: tuple[Chunk | Group, ...]
     rows: int
     cells: int | None
@@ -193,7 +194,7 @@ def _price(hop: Hop, level: Level, parts: list[Part], filter_: Filter) -> Price:
 
 def _table_price(hop: Hop, level: Level, table: Table, filter_: Filter) -> Price:
     groups = tuple(table.groups[n] for n, _ in tables.touched(table, filter_))
-    return Price(hop, level, groups, sum(g.rows for g in groups), None)
+    return Price(hop, level, filter_, groups, sum(g.rows for g in groups), None)
 
 
 def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where: Filter) -> Price:
@@ -201,10 +202,10 @@ def _array_price(hop: Hop, level: Level, array: Array, parts: list[Part], where:
     inner = arrays.inside(array, where).loose()
     steps = _distinct_steps(array, inner)
     if level.name != ELEMENT:
-        return Price(hop, level, (), steps, None)
+        return Price(hop, level, where, (), steps, None)
     found = tuple(c for v in _all_variables(parts) for c, _ in arrays.touched(array, v, inner))
     cells = int(inner.points) * len(_all_variables(parts))
-    return Price(hop, level, found, steps, min(cells, array.cells))
+    return Price(hop, level, where, found, steps, min(cells, array.cells))
 
 
 def _all_variables(parts: Sequence[Part]) -> list[str]:

@@ -95,6 +95,14 @@ def price_in_words(prices: list[Price]) -> str:
     return f"at most {many(chunks, 'chunk')}, {size(total)}; about {about:.0f} s once Spark is up"
 
 
+def restrictions(plan: Plan, prices: list[Price]) -> list[str]:
+    """What was asked for, and what the weak inverses make of it: where each hop looks."""
+    asked = plan.selection.where or "everything"
+    looked = [p for p in prices if p.level is p.hop.levels[-1]]
+    hops = [f"  {p.hop.image.name} → {p.hop.source.name}: {p.within.text()}" for p in looked]
+    return [f"{plan.selection.dataset.name} where {asked}, so looked for within:", *hops]
+
+
 def selected(plan: Plan) -> str:
     """What was asked, in a sentence."""
     selection = plan.selection

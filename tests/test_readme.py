@@ -76,7 +76,7 @@ def test_the_plan_in_the_readme_is_the_plan(folder: Path) -> None:
     asked = next(line for line in block("sh", "demo").splitlines() if "plan" in line)
     shown = re.search(r"^   hop .*?(?=^```)", (ROOT / "README.md").read_text(), re.M | re.S)
     assert shown is not None
-    printed = shell(asked, folder).stdout.splitlines()[1:8]
+    printed = shell(asked, folder).stdout.splitlines()[1:11]
     assert [_without_sizes(line) for line in printed] == [
         _without_sizes(line) for line in shown[0].splitlines()
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import hypot, inf, nan
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.boxes.mapping import unmapped
+from inverses.guarantees import EXACT
 from inverses.making import made_by
+from inverses.outline import prices
+from inverses.planner import plan
 from inverses.recipes import recipes
 from inverses.registry import Registry
+from inverses.selection import Selection
+from inverses.trials import data_of
+from inverses.words import restrictions
 from pipelines.boxes.box import Box
 from pipelines.boxes.mapping import MapRows
 from pipelines.boxes.relational import FilterRows
@@ -124,6 +131,21 @@ def test_a_predicate_on_a_mapped_column_is_pushed_through_both_boxes() -> None:
     assert on_taxed.text() == "tax 30000..inf and age -9223372036854775808..60"
     assert on_salaries.text().startswith("age -9223372036854775808..60 and salary 90476.2")
     assert len(touched(table, on_salaries)) == 11, "of 20 row groups"
+
+
+def test_a_plan_shows_a_restriction_and_what_it_becomes_before_the_formula() -> None:
+    table = employees(2000)
+    taxed = made("taxed", MapRows("tax", "max(0.42 * salary - 8000, 0)"), table)
+    there = SimpleNamespace(dataset=lambda name, version: {"employees": table}[name])
+    rich = data_of(taxed)[np.arange(1990, 2000)]
+    asked = Selection(taxed, "tax > 75500", (), rich)
+    planned = plan(cast(Any, there), asked, EXACT, REGISTRY)
+    priced = prices(planned)
+    assert [p.chunks for p in priced] == [1], "of 20 row groups"
+    first, second = restrictions(planned, priced)
+    assert first.startswith("taxed where tax > 75500")
+    assert "taxed → employees: 10 boxes within" in second
+    assert "salary 199000..199900" in second
 
 
 def made(name: str, box: Box, rows: Table) -> Table:
