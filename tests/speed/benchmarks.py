@@ -24,19 +24,19 @@ from tests.speed.plain import run_plainly
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured, Side, side_by_side
 
-CLOSE = 5  # times as many turns where two sides are nearly alike
 Run = Callable[[Pipeline, Workspace, SparkSession], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large the weather is, and how many turns each comparison takes."""
+    """How large the weather is, and how many turns a comparison takes, or one of close sides."""
 
     demo: Size
     longer: int
     fields: tuple[Size, ...]
     turns: int
     warm: int
+    close: int
 
     @property
     def long(self) -> Size:
@@ -52,8 +52,8 @@ class Scale:
         return min(2, self.warm)
 
 
-FULL = Scale(Size(), 100, (Size(), Size(1.0), Size().longer(10)), turns=21, warm=8)
-QUICK = Scale(Size(), 4, (Size(),), turns=4, warm=3)
+FULL = Scale(Size(), 100, (Size(), Size(1.0), Size().longer(10)), turns=21, warm=8, close=105)
+QUICK = Scale(Size(), 4, (Size(),), turns=4, warm=3, close=20)
 
 
 def all_points(bench: Bench, scale: Scale) -> list[Row]:
@@ -142,7 +142,7 @@ def in_lasting_workspaces(
         first, second = Workspace.create(mine), Workspace.create(theirs)
         return _in_turns(
             bench,
-            CLOSE * scale.turns,
+            scale.close,
             scale.warm_runs,
             lambda _: ours(pipeline, first, bench.spark),
             lambda _: peer(pipeline, second, bench.spark),

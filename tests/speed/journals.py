@@ -41,7 +41,7 @@ class Forgotten:
     @classmethod
     @contextmanager
     def recorded(
-        cls, _: Any, __: Any, ___: Any, sources: Callable[[], dict[str, Dataset]]
+        cls, _: Any, __: Any, ___: Any, sources: Callable[[], dict[str, Dataset]], part: str
     ) -> Iterator[Forgotten]:
         yield cls(sources())
 

@@ -26,7 +26,7 @@ from tests.speed.sides import Measured
 
 # A low margin calls many cells minima, so that few steps fill more than one row group.
 FIELD = Size(resolution=10.0, days=12.0, margin=50.0)
-TINY = Scale(FIELD, 5, (FIELD,), turns=1, warm=0)
+TINY = Scale(FIELD, 5, (FIELD,), turns=1, warm=0, close=1)
 
 
 @pytest.fixture(scope="module")
