@@ -21,6 +21,7 @@ from inverses.trace import trace
 from pipelines.errors import Failed, TooDear
 from pipelines.workspace import Workspace
 from tests import laws
+from tests.faults.cluster import FEW, QUESTIONS, said
 from tests.faults.killing import dawdling, killing, with_fault
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,12 @@ def undisturbed(demo: Workspace, spark: SparkSession) -> Answer:
 def told(answer: Answer) -> dict[str, Any]:
     """All that an answer says, but for how long it took and where."""
     plain = answer.to_json()
+    return {k: v for k, v in plain.items() if k not in ("seconds", "spark")}
+
+
+def plainly(answer: Answer) -> dict[str, Any]:
+    """The same, and all that it has found, as another process tells it."""
+    plain: dict[str, Any] = json.loads(said(answer))
     return {k: v for k, v in plain.items() if k not in ("seconds", "spark")}
 
 
@@ -97,9 +104,13 @@ def own_spark_home(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_lost_executor_does_not_change_the_answer(
-    demo: Workspace, undisturbed: Answer, tmp_path: Path, own_spark_home: dict[str, str]
+    demo: Workspace,
+    spark: SparkSession,
+    undisturbed: Answer,
+    tmp_path: Path,
+    own_spark_home: dict[str, str],
 ) -> None:
-    """Nor does a cluster, unless an inverse answers otherwise there than here."""
+    """Nor does a cluster, of any inverse, unless one answers otherwise there than here."""
     command = [sys.executable, "-m", "tests.faults.cluster", "local-cluster[2,1,1024]"]
     ended = subprocess.run(
         [*command, str(demo.path), WHERE, str(tmp_path)],
@@ -111,14 +122,16 @@ def test_a_lost_executor_does_not_change_the_answer(
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert {p.name for p in tmp_path.iterdir()} >= {"worker-0", "executor-0"}
-    cells = undisturbed.cells("agcm").to_pylist()
-    here = json.loads(json.dumps({"cells": cells, **told(undisturbed)}, default=str))
-    *honest, homesick = [json.loads(line) for line in ended.stdout.splitlines()]
-    for there in (*honest, homesick):
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    for there in answers:
         assert there.pop("spark")["master"] == "local-cluster[2,1,1024]"
         del there["seconds"]
+    here = plainly(undisturbed)
+    *honest, homesick = answers[: -len(QUESTIONS)]
     assert len(honest) == 2
     for there in honest:
         laws.cluster(here, there)
+    for (name, attribute, want), there in zip(QUESTIONS, answers[-len(QUESTIONS) :], strict=True):
+        laws.cluster(plainly(trace(demo, name, FEW, [attribute], want, spark=spark)), there)
     with pytest.raises(AssertionError, match="another Spark, another answer"):
         laws.cluster(here, homesick)
