@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from inverses.evidence import Evidence, Known, known, weakest
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
-from inverses.sweeps import Function, Sweep, stating
-from pipelines.boxes.box import SHIPPED, Box, boxes_in, modules
+from inverses.sweeps import Sweep
+from pipelines.boxes.box import Box, boxes_in
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Key, Made, Table, Type
 from pipelines.errors import Refused
 from pipelines.filters import Filter
+from pipelines.modules import SHIPPED, Stating, modules, stated_in, stating
 
 SCALAR, AGGREGATE = "scalar", "aggregate"
 ANY, USED = Type("Any"), Type("Used")
@@ -129,10 +130,10 @@ def weakly_inverts(
     port: str | None = None,
     named: str | None = None,
     per_attribute: bool = False,
-) -> Callable[[Function], Function]:
+) -> Callable[[Stating], Stating]:
     """Register `function(box, at, source) -> Filter` as a weak inverse of `box`."""
 
-    def register(function: Function) -> Function:
+    def register(function: Stating) -> Stating:
         stated = WeakInverse(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
             function, port, named, per_attribute,
@@ -157,13 +158,13 @@ def verifies(
     port: str | None = None,
     named: str | None = None,
     per_attribute: bool = False,
-) -> Callable[[Function], Function]:
+) -> Callable[[Stating], Stating]:
     """Register `function(box, at, seen, source) -> mask` as a verification of `box`.
 
     If it looks beside, it is `function(box, at, seen, port, inputs) -> mask`.
     """
 
-    def register(function: Function) -> Function:
+    def register(function: Stating) -> Stating:
         stated = Verification(
             function.__name__, box, image, nature, tuple(yields), frozenset(promises), level,
             function, port, named, per_attribute, None, frozenset(needs), pointwise,
@@ -225,9 +226,7 @@ class Registry:
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
         """The boxes and inverses that modules define."""
         held = list(found)
-        functions = [f for m in held for f in vars(m).values()]
-        stated = [r for f in functions for r in getattr(f, "registrations", ())]
-        unique = list({id(r): r for r in stated}.values())
+        unique = stated_in(held)
         return cls(
             boxes_in(held),
             tuple(r for r in unique if isinstance(r, WeakInverse)),

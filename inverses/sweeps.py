@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Table
+from pipelines.modules import Stating, stating
 
 Asked = Mapping[str, NDArray[np.bool_]]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,20 +44,13 @@ class Sweep:
     function: Callable[[Any, Asked, str, Mapping[str, Table | Array], Ranges], Iterator[Swept]]
 
 
-def sweeps(box: type[Box]) -> Callable[[Function], Function]:
+def sweeps(box: type[Box]) -> Callable[[Stating], Stating]:
     """Register `function(box, asked, port, inputs, ranges)` as the sweep of `box`."""
 
-    def register(function: Function) -> Function:
+    def register(function: Stating) -> Stating:
         return stating(function, Sweep(function.__name__, box, function))
 
     return register
-
-
-def stating(function: Function, stated: object) -> Function:
-    """The function, carrying one more statement about itself."""
-    known: tuple[object, ...] = getattr(function, "registrations", ())
-    function.registrations = (*known, stated)  # type: ignore[attr-defined]
-    return function
 
 
 def start_of(array: Array, ranges: Ranges) -> tuple[int, ...]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import networkx as nx
 
-from pipelines.boxes.box import ITSELF, OUT, Box, Port, boxes_in, modules
+from pipelines.boxes.box import ITSELF, OUT, Box, Port, boxes_in
 from pipelines.datasets import Attribute, Dataset
 from pipelines.errors import Refused, unknown
+from pipelines.modules import modules
 from pipelines.written import LONGEST, checked_name, loaded, mapping, named
 
 KINDS = {"array": "an array", "table": "a table"}

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from math import isinf
 from types import ModuleType
 from typing import Any, ClassVar, Self, TypeGuard, get_type_hints
@@ -24,26 +22,6 @@ from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
 from pipelines.sharing import rows_of_chunks, rows_together
 
-SHIPPED = tuple(
-    f"pipelines.boxes.{family}"
-    for family in (
-        "cyclones",
-        "pointwise",
-        "masks",
-        "window",
-        "regrid",
-        "select",
-        "reduce",
-        "times",
-        "landcover",
-        "components",
-        "relational",
-        "mapping",
-        "groups",
-        "extraction",
-        "gridding",
-    )
-)
 MOST = 2**1000  # of what a float may be given as a whole number
 
 
@@ -262,24 +240,6 @@ def _checked(box: str, declared: Field[Any], hint: Any, value: Any) -> Any:
 def default_of(declared: Field[Any]) -> Any:
     """What a parameter is when nobody says."""
     return None if declared.default is MISSING else declared.default
-
-
-def modules(named: Iterable[str] = ()) -> list[ModuleType]:
-    """The modules that hold boxes: those shipped, those installed, and those named."""
-    installed = [e.value for e in entry_points(group="whence.boxes")]
-    return [_imported(name) for name in dict.fromkeys([*SHIPPED, *installed, *named])]
-
-
-def _imported(name: str) -> ModuleType:
-    absent = Refused(f'no module "{name}" to take boxes from; is it installed, or on PYTHONPATH?')
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise absent
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and name.split(".")[0] == error.name.split(".")[0]:
-            raise absent from None
-        raise
 
 
 def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
