@@ -20,6 +20,7 @@ from pipelines.boxes.box import Box, boxes_in
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Key, Made, Table, Type
 from pipelines.errors import Refused
 from pipelines.filters import Filter
+from pipelines.functions import Functions, functions_in
 from pipelines.modules import SHIPPED, Stating, modules, stated_in, stating
 
 SCALAR, AGGREGATE = "scalar", "aggregate"
@@ -188,13 +189,14 @@ def default_weak(attribute: Attribute, level: str) -> WeakInverse:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The boxes that are known and the inverses registered for them."""
+    """The boxes that are known, the inverses registered for them, and functions of authors."""
 
     boxes: Mapping[str, type[Box]]
     weak: tuple[WeakInverse, ...]
     verifications: tuple[Verification, ...]
     inferred: Mapping[tuple[Box, str, Key], WeakInverse] = field(default_factory=dict)
     sweeps: tuple[Sweep, ...] = ()
+    functions: Functions = field(default_factory=dict)
 
     @classmethod
     def of(cls, named: Iterable[str] = (), tested: Iterable[Path] = ()) -> Registry:
@@ -232,6 +234,7 @@ class Registry:
             tuple(r for r in unique if isinstance(r, WeakInverse)),
             tuple(r for r in unique if isinstance(r, Verification)),
             sweeps=tuple(r for r in unique if isinstance(r, Sweep)),
+            functions=functions_in(held),
         )
 
     def box_of(self, made: Made) -> Box:
@@ -240,13 +243,16 @@ class Registry:
             raise Refused(
                 f'box "{made.box}" is not known here; name its module with --boxes MODULE'
             )
-        box = self.boxes[made.box]
-        if box.version != made.box_version:
-            raise Refused(
-                f'box "{made.box}" was of version {made.box_version} when it ran and is of version '
-                f"{box.version} now; run again"
-            )
-        return box.from_params(made.params)
+        now = self.boxes[made.box].version
+        if made.box_version.startswith(now):
+            box = self.boxes[made.box].from_params(made.params)
+            if box.code == made.box_version:
+                return box
+            now = box.code
+        raise Refused(
+            f'box "{made.box}" was of version {made.box_version} when it ran and is of version '
+            f"{now} now; run again"
+        )
 
     def promises(self, box: type[Box], inverse: str) -> Guarantee:
         """All that an inverse of a box promises, for whatever it is of."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, nextafter
 
@@ -54,3 +56,48 @@ class Bounds:
 
 ANYTHING = Bounds(-inf, inf, True)
 NOTHING = Bounds(inf, -inf)
+
+
+def trimmed(within: Bounds, missed: Callable[[float, float], bool]) -> Bounds:
+    """What is left of bounds when all is cut off at both ends that is known to be missed.
+
+    `missed(low, high)` says whether nothing from `low` to `high` counts; what it does not say of
+    is kept. The ends are found by bisection over all floats in order, in about 64 steps each.
+
+    >>> trimmed(Bounds(-inf, inf), lambda low, high: high < 2 or low > 3)
+    Bounds(low=2.0, high=3.0, nan=False)
+    """
+    if within.empty or missed(within.low, within.high):
+        return NOTHING
+    first, last = place(within.low), place(within.high)
+    low = float_at(_least(first, last, lambda n: not missed(within.low, float_at(n))))
+    back = _least(-last, -place(low), lambda n: not missed(float_at(-n), within.high))
+    return Bounds(low, float_at(-back))
+
+
+def _least(first: int, last: int, kept: Callable[[int], bool]) -> int:
+    """The least number that is kept, as is the last, all before it having been let go of."""
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if kept(middle) else (middle + 1, last)
+    return first
+
+
+def place(value: float) -> int:
+    """The place of a float among all floats in order, of which both zeros have the same.
+
+    >>> place(-0.0), place(nextafter(0, 1)), place(nextafter(0, -1))
+    (0, 1, -1)
+    """
+    (bits,) = struct.unpack("<Q", struct.pack("<d", abs(value)))
+    return -int(bits) if value < 0 else int(bits)
+
+
+def float_at(place: int) -> float:
+    """The float that has a place.
+
+    >>> float_at(place(0.1)), float_at(place(-inf))
+    (0.1, -inf)
+    """
+    (value,) = struct.unpack("<d", struct.pack("<Q", abs(place)))
+    return -float(value) if place < 0 else float(value)

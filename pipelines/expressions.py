@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isnan
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from pipelines.bounds import ANYTHING, NOTHING, Bounds
 from pipelines.formulas import Call, Name, Number, Part, read
-from pipelines.operations import OPERATIONS, Values
+from pipelines.operations import Operation, Values
 
 EXACT_WHOLE = 2.0**53
+OURS: Mapping[str, Operation] = MappingProxyType({})
 Ends = tuple[float, float]
 
 
@@ -54,7 +56,12 @@ class Expression:
     @property
     def chooses(self) -> bool:
         """Whether there is a `where` in it, so that it may use a name at one place only."""
-        return "where" in _operations(self.root)
+        return "where" in _called(self.root)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions and operators it has, each once, as they first come."""
+        return tuple(dict.fromkeys(_called(self.root)))
 
     def values(self, given: Mapping[str, Any]) -> Values:
         """Its values, where names have these, which may be arrays that broadcast."""
@@ -96,16 +103,16 @@ def _names(part: Part) -> list[str]:
     return [part.name] if isinstance(part, Name) else []
 
 
-def _operations(part: Part) -> list[str]:
+def _called(part: Part) -> list[str]:
     if not isinstance(part, Call):
         return []
-    return [part.operation, *(each for o in part.operands for each in _operations(o))]
+    return [part.name, *(each for o in part.operands for each in _called(o))]
 
 
 def _values(part: Part, given: Mapping[str, Values]) -> Values:
     if isinstance(part, Call):
         operands = [_values(o, given) for o in part.operands]
-        return np.asarray(OPERATIONS[part.operation].values(*operands), np.float64)
+        return np.asarray(part.operation.values(*operands), np.float64)
     return given[part.name] if isinstance(part, Name) else np.asarray(part.value)
 
 
@@ -114,7 +121,7 @@ def _bounds(part: Part, given: Mapping[str, Bounds]) -> Bounds:
         return ANYTHING if isnan(part.value) else Bounds(part.value, part.value)
     if isinstance(part, Name):
         return given.get(part.name, ANYTHING)
-    return OPERATIONS[part.operation].bounds(*(_bounds(o, given) for o in part.operands))
+    return part.operation.bounds(*(_bounds(o, given) for o in part.operands))
 
 
 def _narrowed(part: Part, name: str, wanted: Bounds, given: Mapping[str, Bounds]) -> Bounds:
@@ -128,11 +135,11 @@ def _narrowed(part: Part, name: str, wanted: Bounds, given: Mapping[str, Bounds]
         return _as_read(wanted)
     assert isinstance(part, Call)
     operands = [_bounds(o, given) for o in part.operands]
-    wanted = wanted & OPERATIONS[part.operation].bounds(*operands)
+    wanted = wanted & part.operation.bounds(*operands)
     if wanted.empty:
         return NOTHING
     found = ANYTHING
-    within = OPERATIONS[part.operation].narrowed(wanted, *operands)
+    within = part.operation.narrowed(wanted, *operands)
     for operand, each in zip(part.operands, within, strict=True):
         found &= NOTHING if each.empty else _narrowed(operand, name, each, given)
     return found
@@ -144,8 +151,8 @@ def _as_read(wanted: Bounds) -> Bounds:
     return wanted.stepped() if rounded else wanted
 
 
-def expression(text: str) -> Expression:
-    """The expression that a text says.
+def expression(text: str, functions: Mapping[str, Operation] = OURS) -> Expression:
+    """The expression that a text says; beside our own, it may name these functions.
 
     >>> expression("2 * (a - b) ** 2").names
     ('a', 'b')
@@ -155,4 +162,4 @@ def expression(text: str) -> Expression:
     pipelines.errors.Refused: expression "a.real": cannot use ".real"; it has numbers, names, \
 + - * / **, comparisons, brackets and abs, cos, exp, isnan, log, max, min, sin, sqrt, where
     """
-    return Expression(read(text))
+    return Expression(read(text, functions))

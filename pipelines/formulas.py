@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, nan
 
 from pipelines.errors import Refused, unknown
-from pipelines.operations import OPERATIONS
+from pipelines.operations import OPERATIONS, Operation
 
 LONGEST, MOST_WORDS, DEEPEST = 4_000, 200, 25
 LONGEST_NUMBER = 400
-FUNCTIONS = sorted(n for n in OPERATIONS if n.isalpha() and n != "negative")
+FUNCTIONS: Mapping[str, Operation] = {
+    n: o for n, o in OPERATIONS.items() if n.isalpha() and n != "negative"
+}
 SAME = {"=": "==", "<>": "!="}
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
-FORM = f"it has numbers, names, + - * / **, comparisons, brackets and {', '.join(FUNCTIONS)}"
+FORM = "it has numbers, names, + - * / **, comparisons, brackets and"
 TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
@@ -49,32 +51,33 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator or a function and what it is applied to."""
+    """An operator or a function by its name, what that does, and what it is applied to."""
 
-    operation: str
+    name: str
+    operation: Operation
     operands: tuple[Part, ...]
 
     def __str__(self) -> str:
         words = [str(o) for o in self.operands]
-        if self.operation == "negative":
+        if self.name == "negative":
             return f"(-{words[0]})"
-        if self.operation in FUNCTIONS:
-            return f"{self.operation}({', '.join(words)})"
-        return f"({words[0]} {self.operation} {words[1]})"
+        if self.name in OPERATIONS and self.name not in FUNCTIONS:
+            return f"({words[0]} {self.name} {words[1]})"
+        return f"{self.name}({', '.join(words)})"
 
 
 Part = Number | Name | Call
 
 
-def read(text: str) -> Part:
-    """What a text says; anything but a formula is refused.
+def read(text: str, others: Mapping[str, Operation]) -> Part:
+    """What a text says, where functions are ours or `others`; all but a formula is refused.
 
-    >>> str(read("2 * (a - b) ** 2 > 1"))
+    >>> str(read("2 * (a - b) ** 2 > 1", {}))
     '((2 * ((a - b) ** 2)) > 1)'
     """
     if len(text) > LONGEST:
         raise Refused(f"an expression has {len(text):,} characters, over the limit of {LONGEST:,}")
-    return _Parser(text).whole()
+    return _Parser(text, {**others, **FUNCTIONS}).whole()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,9 @@ class _Token:
 class _Parser:
     """Reads an expression from left to right; each method reads one thing and steps past it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functions: Mapping[str, Operation]) -> None:
         self.text = text
+        self.functions = functions
         self.at = 0
         found = [(m.lastgroup or "end", m) for m in TOKEN.finditer(text)]
         self.tokens = [_Token(kind, m[kind], m.start(kind)) for kind, m in found]
@@ -125,7 +129,7 @@ class _Parser:
             raise Refused(f'expression "{self.text:.60}" nests deeper than {DEEPEST} levels')
         found = self.added(depth)
         sign = self.took(*COMPARISONS)
-        return Call(sign, (found, self.added(depth))) if sign else found
+        return _signed(sign, found, self.added(depth)) if sign else found
 
     def added(self, depth: int) -> Part:
         return self.joined(("+", "-"), self.multiplied, depth)
@@ -136,7 +140,7 @@ class _Parser:
     def joined(self, signs: tuple[str, str], part: Callable[[int], Part], depth: int) -> Part:
         found = part(depth)
         while sign := self.took(*signs):
-            found = Call(sign, (found, part(depth)))
+            found = _signed(sign, found, part(depth))
         return found
 
     def signed(self, depth: int) -> Part:
@@ -147,7 +151,7 @@ class _Parser:
         found = self.raised(depth)
         if not signs % 2:
             return found
-        return Number(-found.value) if isinstance(found, Number) else Call("negative", (found,))
+        return Number(-found.value) if isinstance(found, Number) else _signed("negative", found)
 
     def raised(self, depth: int) -> Part:
         found = self.single(depth)
@@ -155,7 +159,7 @@ class _Parser:
             return found
         if depth > DEEPEST:
             raise Refused(f'expression "{self.text:.60}" nests deeper than {DEEPEST} levels')
-        return Call("**", (found, self.signed(depth + 1)))
+        return _signed("**", found, self.signed(depth + 1))
 
     def single(self, depth: int) -> Part:
         if self.took("("):
@@ -178,22 +182,29 @@ class _Parser:
         return float(token.text)
 
     def called(self, name: str, depth: int) -> Part:
-        if name not in FUNCTIONS:
-            raise unknown("function", name, FUNCTIONS, f'for expression "{self.text:.60}"')
+        if name not in self.functions:
+            absent = unknown("function", name, self.functions, f'for expression "{self.text:.60}"')
+            raise Refused(f"{absent}; name the module of one of your own with --boxes MODULE")
         operands = [self.compared(depth + 1)]
         while self.took(","):
             operands.append(self.compared(depth + 1))
         self.must_take(")")
-        least, most = OPERATIONS[name].least, OPERATIONS[name].most
+        does = self.functions[name]
+        least, most = does.least, does.most
         if not least <= len(operands) <= most:
             count = str(least) if least == most else f"{least} to {most}"
             raise Refused(
                 f'expression "{self.text:.60}": {name} takes {count} values, found {len(operands)}'
             )
-        return Call(name, tuple(operands))
+        return Call(name, does, tuple(operands))
 
     def cannot_use(self) -> Refused:
         """The refusal of what was written from the next token on."""
         rest = self.text[self.next.start :].strip()
         what = f'cannot use "{rest:.40}"' if rest else "it ends too early"
-        return Refused(f'expression "{self.text:.60}": {what}; {FORM}')
+        known = ", ".join(sorted(self.functions))
+        return Refused(f'expression "{self.text:.60}": {what}; {FORM} {known}')
+
+
+def _signed(sign: str, *operands: Part) -> Call:
+    return Call(sign, OPERATIONS[sign], operands)

@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.arrays import Ranges, coordinate
-from pipelines.boxes.box import Grid
+from pipelines.boxes.box import Box, Grid
 from pipelines.datasets import Array, Attribute, Dataset
 from pipelines.errors import Refused, unknown
-from pipelines.expressions import Expression, expression
+from pipelines.expressions import Expression
 from pipelines.grids import grid_like, quantity, variable_of, variables_of
 
 Attributes = tuple[Attribute, ...]
 
 
-def formula_of(formula: str, attributes: Attributes) -> Expression:
+def formula_of(box: Box, formula: str, attributes: Attributes) -> Expression:
     """A formula, or the first variable if there is none."""
-    return expression(formula or f"`{variable_of(attributes, '', 'formula').name}`")
+    return box.expression(formula or f"`{variable_of(attributes, '', 'formula').name}`")
 
 
-def check_formula(formula: str, box: str) -> None:
+def check_formula(box: Box, formula: str) -> None:
     """Refuse what is no formula, and a choice in it, which would hide what it did not choose."""
-    if formula and expression(formula).chooses:
-        raise Refused(f'box "{box}": a formula has no where(...) here; use the box "choose"')
+    if formula and box.expression(formula).chooses:
+        raise Refused(f'box "{box.name}": a formula has no where(...) here; use the box "choose"')
 
 
 def check_named(names: Iterable[str], attributes: Attributes, box: str) -> None:

@@ -119,7 +119,7 @@ class Run:
         self.made.update(self.entry.sources())
         versions = {p: (d.name, d.version) for p, d in self.inputs(step).items()}
         box = step.box
-        return Made(box.name, name, box.params(), versions, self.entry.run, box.version)
+        return Made(box.name, name, box.params(), versions, self.entry.run, box.code)
 
 
 Publish = Callable[[Run, str, Step], Dataset]

@@ -43,7 +43,7 @@ def cell_there(box: Any, at: Filter, source: Array) -> Filter:
 def chosen(box: Choose, at: Row, seen: Seen, source: Array) -> Mask:
     """The condition's variables, and those of the formula that it chose."""
     _, datum = np.unique(seen["owner"], return_inverse=True)
-    when, then, otherwise = box.formulas(source.attributes)
+    when, then, otherwise = box.read(source.attributes)
     names = np.array(source.variables)[seen["variable"]]
     decided = when.values({n: _values_of(n, names, datum, seen) for n in when.names})
     holds = np.broadcast_to(decided, datum.max(initial=-1) + 1)[datum]
@@ -68,7 +68,7 @@ def chosen_there(
     """Place by place of a block, the condition's variables, and those of the formula it chose."""
     field: Any = inputs[port]
     wanted = asked[box.result]
-    when, then, otherwise = box.formulas(field.attributes)
+    when, then, otherwise = box.read(field.attributes)
     values = {v: block(field, v, ranges) for v in box.named(field.attributes)}
     holds = filled(when, values, ranges)
     for variable, cells in values.items():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from math import isinf
-from types import ModuleType
+from types import MappingProxyType, ModuleType, new_class
 from typing import Any, ClassVar, Self, TypeGuard, get_type_hints
 
 import numpy as np
@@ -20,6 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.arrays import Ranges
 from pipelines.datasets import Attribute, Dataset, Type
 from pipelines.errors import Refused, unknown
+from pipelines.expressions import Expression, expression
+from pipelines.functions import Function, Functions, functions_in
 from pipelines.sharing import rows_of_chunks, rows_together
 
 MOST = 2**1000  # of what a float may be given as a whole number
@@ -65,7 +67,7 @@ class Box(ABC):
     author's word (`STATED`), so that nothing can test whether an answer is pure. `lost` names the
     attributes behind which is all that can make a row go; unless said, these are all. The inverses
     of a `flat` box find cells at once rather than level by level. `examples` are parameters to
-    test it with.
+    test it with. `formulas` names the parameters that are formulas, which may call `functions`.
 
     A box makes one dataset, and may have others made `besides`, each by a box that has inverses of
     its own: so a trace goes through any of them as through boxes that were wired by hand.
@@ -83,6 +85,8 @@ class Box(ABC):
     lost: ClassVar[tuple[str, ...] | None] = None
     flat: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    formulas: ClassVar[tuple[str, ...]] = ()
+    functions: ClassVar[Functions] = MappingProxyType({})
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         """The attributes of what this box makes of inputs that have these; fixed for most."""
@@ -99,6 +103,18 @@ class Box(ABC):
     def besides(self) -> Mapping[str, Besides]:
         """The other datasets that it makes, by name; which there are is the same for all params."""
         return {}
+
+    def expression(self, text: str) -> Expression:
+        """A formula, in which the functions are known that authors have registered."""
+        return expression(text, {n: f.operation for n, f in self.functions.items()})
+
+    @property
+    def code(self) -> str:
+        """The version of its rule, and of each function of an author that its formulas call."""
+        texts = [getattr(self, name) for name in self.formulas]
+        called = {f for text in texts if text for f in self.expression(text).functions}
+        mine = sorted(called & set(self.functions))
+        return "+".join([self.version, *(f"{n}.{self.functions[n].version}" for n in mine)])
 
     def alone(self, attributes: Set[str]) -> Box:
         """The box to run on what is behind these attributes of a datum, and nothing else."""
@@ -243,13 +259,27 @@ def default_of(declared: Field[Any]) -> Any:
 
 
 def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
-    """The boxes that modules define, by name."""
-    kinds = [c for m in found for c in vars(m).values() if inspect.isclass(c)]
+    """The boxes that modules define, by name; their formulas may call the functions there."""
+    held = list(found)
+    kinds = [c for m in held for c in vars(m).values() if inspect.isclass(c)]
     boxes = dict.fromkeys(c for c in kinds if _is_box(c))
     for name, times in Counter(c.name for c in boxes).items():
         if times > 1:
             raise Refused(f'two boxes are called "{name}"; rename one')
-    return {c.name: c for c in boxes}
+    functions = tuple(functions_in(held).values())
+    return {c.name: _knowing(c, functions) if c.formulas and functions else c for c in boxes}
+
+
+@cache
+def _knowing(kind: type[Box], functions: tuple[Function, ...]) -> type[Box]:
+    """A kind of box whose formulas may call these functions; wherever it goes, they go with it.
+
+    It is a subclass that is nowhere imported from, so that Spark hands it on whole, and the
+    functions by the names of their modules.
+    """
+    known = {"functions": MappingProxyType({f.name: f for f in functions})}
+    same = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
+    return new_class(kind.__name__, (kind,), {}, lambda body: body.update(known, **same))
 
 
 def _is_box(kind: type) -> TypeGuard[type[Box]]:

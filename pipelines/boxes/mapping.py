@@ -12,7 +12,7 @@ from pipelines.boxes.box import REMOVAL, Port, RowBox, param
 from pipelines.columns import bearing, check_known, check_new, names_in
 from pipelines.datasets import Attribute, Dataset, Quantity
 from pipelines.errors import Refused
-from pipelines.expressions import Expression, expression
+from pipelines.expressions import Expression
 from pipelines.tables import column, schema_of
 
 
@@ -21,8 +21,9 @@ class MapRows(RowBox):
     """Every row with one more column, whose value is a formula over the row's other columns.
 
     The formula has numbers, the names of columns that hold numbers, arithmetic, comparisons and
-    functions like `max` and `sqrt`; it is worked out in 64-bit floats. Of a missing value it
-    makes a missing one, unless it asks for that with `isnan` or `where`.
+    functions like `max` and `sqrt`, or those that authors registered; it is worked out in 64-bit
+    floats. Of a missing value it makes a missing one, unless it asks for that with `isnan` or
+    `where`.
     """
 
     column: str = param("z", "the name of the new column")
@@ -33,6 +34,7 @@ class MapRows(RowBox):
     contributed: ClassVar = "The row itself: every row of the input that equals it in all else."
     influence: ClassVar = REMOVAL
     flat: ClassVar = True
+    formulas: ClassVar = ("formula",)
     examples: ClassVar = (
         {"formula": "2 * x - 1"},
         {"formula": "x * y + k"},
@@ -41,7 +43,7 @@ class MapRows(RowBox):
 
     @property
     def parsed(self) -> Expression:
-        return expression(self.formula)
+        return self.expression(self.formula)
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         check_known(self.name, self.parsed.names, given["rows"])

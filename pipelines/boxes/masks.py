@@ -50,6 +50,7 @@ class Choose(ArrayBox):
         "the formula it chose there names."
     )
     flat: ClassVar = True
+    formulas: ClassVar = ("condition", "then", "otherwise")
     examples: ClassVar = (
         {"condition": "a > 1", "then": "a", "otherwise": "b"},
         {"condition": "a", "then": "b + 1", "otherwise": "2"},
@@ -57,15 +58,16 @@ class Choose(ArrayBox):
 
     def __post_init__(self) -> None:
         for each in (self.condition, self.then, self.otherwise):
-            check_formula(each, self.name)
+            check_formula(self, each)
 
-    def formulas(self, attributes: Attributes) -> tuple[Expression, ...]:
+    def read(self, attributes: Attributes) -> tuple[Expression, ...]:
         """The condition, the formula where it holds, and the other."""
-        return tuple(formula_of(f, attributes) for f in (self.condition, self.then, self.otherwise))
+        texts = (self.condition, self.then, self.otherwise)
+        return tuple(formula_of(self, text, attributes) for text in texts)
 
     def named(self, attributes: Attributes) -> tuple[str, ...]:
         """The variables that any of the formulas names."""
-        return tuple(dict.fromkeys(n for f in self.formulas(attributes) for n in f.names))
+        return tuple(dict.fromkeys(n for f in self.read(attributes) for n in f.names))
 
     def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
         check_named(self.named(given["field"]), given["field"], self.name)
@@ -81,7 +83,7 @@ class Choose(ArrayBox):
     def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, NDArray[Any]]:
         field: Array = inputs["field"]
         values = {v: block(field, v, ranges) for v in self.named(field.attributes)}
-        formulas = self.formulas(field.attributes)
+        formulas = self.read(field.attributes)
         when, then, otherwise = (filled(each, values, ranges) for each in formulas)
         chosen = np.where(when != 0, then, otherwise)
         return {self.result: np.where(np.isnan(when), np.nan, chosen)}

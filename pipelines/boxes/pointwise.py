@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Dataset
-from pipelines.expressions import Expression, expression
+from pipelines.expressions import Expression
 from pipelines.grids import check_name, variable_of, variables_of, with_variables
 from pipelines.places import (
     Attributes,
@@ -35,10 +35,10 @@ class Calculate(ArrayBox):
     """A formula of the variables of an array, place by place.
 
     The formula has numbers, the names of variables, + - * / **, comparisons (1 or 0), and abs,
-    cos, exp, isnan, log, max, min, sin, sqrt; what depends on a condition is for the box
-    `choose`. A missing value makes what is calculated of it missing, but in a comparison, where
-    it is 0 (`!=`: 1), and `isnan`. Without a formula, it is the first variable as it is. The
-    array's own variables are left out, unless `keep` says otherwise.
+    cos, exp, isnan, log, max, min, sin, sqrt, or functions that authors registered; what depends
+    on a condition is for the box `choose`. A missing value makes what is calculated of it missing,
+    but in a comparison, where it is 0 (`!=`: 1), and `isnan`. Without a formula, it is the first
+    variable as it is. The array's own variables are left out, unless `keep` says otherwise.
     """
 
     formula: str = param("", "what is calculated, like: sqrt(u10 ** 2 + v10 ** 2)")
@@ -50,6 +50,7 @@ class Calculate(ArrayBox):
     takes: ClassVar = (Port("field", "array"),)
     contributed: ClassVar = "The cells at the same place of all variables that the formula names."
     flat: ClassVar = True
+    formulas: ClassVar = ("formula",)
     examples: ClassVar = (
         {"formula": "a + 2 * b"},
         {"formula": "max(a, b) - abs(a)", "keep": True},
@@ -57,7 +58,7 @@ class Calculate(ArrayBox):
     )
 
     def __post_init__(self) -> None:
-        check_formula(self.formula, self.name)
+        check_formula(self, self.formula)
 
     def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
         known = variables_of(given["field"])
@@ -75,7 +76,7 @@ class Calculate(ArrayBox):
 
     def read(self, attributes: Attributes) -> Expression:
         """The formula, or the first variable if there is none."""
-        return formula_of(self.formula, attributes)
+        return formula_of(self, self.formula, attributes)
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         return grid_of_first(inputs, self.attributes_of(attributes_at(inputs)))
@@ -109,10 +110,11 @@ class Combine(ArrayBox):
         "The cells at the same place, in both arrays, of all variables that the formula names."
     )
     flat: ClassVar = True
+    formulas: ClassVar = ("formula",)
     examples: ClassVar = ({}, {"formula": "(a + 1) * other_a"}, {"formula": "max(a, other_a)"})
 
     def __post_init__(self) -> None:
-        check_formula(self.formula, self.name)
+        check_formula(self, self.formula)
 
     def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
         sides = [_side(n) for n in self.read(given["field"], given["other"]).names]
@@ -124,15 +126,15 @@ class Combine(ArrayBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         if not self.formula:
             return (variable_of(source.attributes, "", self.name).name,)
-        sides = [_side(n) for n in expression(self.formula).names]
+        sides = [_side(n) for n in self.expression(self.formula).names]
         return tuple(name for side, name in sides if side == port)
 
     def read(self, field: Attributes, other: Attributes) -> Expression:
         """The formula, or the difference of the first variables if there is none."""
         if self.formula:
-            return expression(self.formula)
+            return self.expression(self.formula)
         first, second = (variable_of(each, "", self.name).name for each in (field, other))
-        return expression(f"`{first}` - `{OTHER}{second}`")
+        return self.expression(f"`{first}` - `{OTHER}{second}`")
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         check_alike(inputs["field"], inputs["other"], self.name)
