@@ -73,14 +73,17 @@ class Function:
         return found
 
     def bounds(self, *operands: Bounds) -> Bounds:
-        """Where its values lie if its operands lie within these bounds."""
+        """Where its values lie if its operands lie within these bounds.
+
+        Of an infinite number there may be none, whatever is stated.
+        """
         domain = Bounds(*self.within)
         inside = [each & domain for each in operands]
         if any(each.empty for each in inside):
             return ANYTHING
         found = self._known(inside).loosened()
-        outside = any(o.nan or (o & domain) != replace(o, nan=False) for o in operands)
-        return replace(found, nan=found.nan or outside)
+        missing = any(o.nan or o.endless or o & domain != o for o in operands)
+        return replace(found, nan=found.nan or missing)
 
     def narrowed(self, wanted: Bounds, *operands: Bounds) -> Narrowed:
         """Where each operand lies if the result lies where it is wanted."""
@@ -109,14 +112,14 @@ class Function:
         return self._between(*ends) if self.turn else ANYTHING
 
     def _between(self, ends: Ends) -> Bounds:
-        """Where values lie that rise or fall; at infinite ends they may be missing."""
+        """Where values lie that rise or fall; how far is not known where one is missing."""
         first, last = self._called(np.array(ends, np.float64)).tolist()
         low, high = (first, last) if self.turn == RISES else (last, first)
-        missing = isnan(low) or isnan(high)
-        return Bounds(-inf if isnan(low) else low, inf if isnan(high) else high, missing)
+        return Bounds(-inf if isnan(low) else low, inf if isnan(high) else high)
 
     def _called(self, *given: Values) -> Values:
-        found = np.asarray(self._asked(self.function, *given))
+        # Both zeros are one number to whoever compares, so functions are given one alone.
+        found = np.asarray(self._asked(self.function, *(each + 0.0 for each in given)))
         if found.shape != given[0].shape or found.dtype.kind not in "fiub":
             raise Failed(
                 f'function "{self.name}" made {found.dtype} of shape {found.shape} of '
