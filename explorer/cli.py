@@ -209,7 +209,9 @@ def _add_impact(commands: Any) -> None:
 
 
 def _add_check(commands: Any) -> None:
-    parser = command(commands, "check", "test the inverses of boxes on generated data")
+    parser = command(
+        commands, "check", "test the inverses of boxes, and functions, on generated data"
+    )
     parser.add_argument("box", nargs="*", metavar="BOX", help="all of them unless named")
     parser.add_argument("--trials", type=count_of, default=100, metavar="N", help="of each box")
     parser.add_argument("--save", metavar="PATH", help="keep the evidence in a file")

@@ -255,6 +255,9 @@ def _boxes(asked: argparse.Namespace) -> None:
             promise = ", ".join(inverse["promises"])
             found = f"{inverse['image']} into the {inverse['level']} level"
             print(f"  {inverse['name']} ({found}): {promise}")
+    for name, stated in sorted(registry.functions.items()):
+        print(f"{name}({', '.join(stated.operands)}): {stated.about}")
+        print(f"  in formulas; {stated.stated}")
 
 
 def _box_json(registry: Registry, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inverses.check import Finding, check
 from inverses.evidence import Shown, gathered
+from inverses.functions import check_function
 from inverses.guarantees import EXACT, names
 from inverses.impact import Impact, impact
 from inverses.limits import Limits
@@ -24,15 +25,12 @@ from pipelines.workspace import Workspace
 
 
 def check_boxes(asked: argparse.Namespace) -> int:
-    """Test the inverses of some boxes or all; 1 if a law does not hold."""
+    """Test the inverses of some boxes, and some functions, or all; 1 if a law does not hold."""
     registry = Registry.of(asked.boxes)
-    found: list[Finding] = []
-    for kind in _kinds(registry, asked.box):
-        _say(f"checking {kind.name} ...")
-        mine = check(registry, kind, asked.trials)
-        found += mine
-        if not asked.json:
-            _print(kind, mine)
+    known = {*registry.boxes, *registry.functions}
+    for name in set(asked.box) - known:
+        raise unknown("box", name, known)
+    found = [*_of_boxes(registry, asked), *_of_functions(registry, asked)]
     if asked.json:
         print(json.dumps([each.to_json() for each in found]))
     if asked.save:
@@ -40,13 +38,21 @@ def check_boxes(asked: argparse.Namespace) -> int:
     return 0 if all(each.holds for each in found) else 1
 
 
-def _kinds(registry: Registry, named: list[str]) -> Iterator[type[Box]]:
-    for name in named:
-        if name not in registry.boxes:
-            raise unknown("box", name, registry.boxes)
+def _of_boxes(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding]:
     for name, kind in registry.boxes.items():
-        if kind.takes and (not named or name in named):
-            yield kind
+        if kind.takes and (not asked.box or name in asked.box):
+            _say(f"checking {name} ...")
+            mine = check(registry, kind, asked.trials)
+            if not (mine or asked.json):
+                _print_bare(kind)
+            yield from _printed(mine, asked)
+
+
+def _of_functions(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding]:
+    for name, stated in registry.functions.items():
+        if not asked.box or name in asked.box:
+            _say(f"checking function {name} ...")
+            yield from _printed(check_function(stated, asked.trials), asked)
 
 
 def _say(line: str) -> None:
@@ -54,20 +60,25 @@ def _say(line: str) -> None:
         print(line, file=sys.stderr)
 
 
-def _print(kind: type[Box], found: list[Finding]) -> None:
-    if not found:
-        print(f"{kind.name}: no inverse could be tried; a trace takes everything as its source")
-        for seen in probe(kind):
-            print(f"  {seen.text()}")
-    for each in found:
+def _print_bare(kind: type[Box]) -> None:
+    print(f"{kind.name}: no inverse could be tried; a trace takes everything as its source")
+    for seen in probe(kind):
+        print(f"  {seen.text()}")
+
+
+def _printed(found: list[Finding], asked: argparse.Namespace) -> list[Finding]:
+    """What was found, told to people unless a program asks."""
+    for each in () if asked.json else found:
         verdict = "holds" if each.holds else "DOES NOT HOLD"
         print(f"{each.box}: {each.inverse}, {each.law}: {verdict} in {many(each.trials, 'trial')}")
         if each.counterexample:
             print(f"  {each.counterexample}")
+    return found
 
 
 def _save(registry: Registry, found: list[Finding], path: Path) -> None:
-    told = [_tested(registry, each) for each in found]
+    """Keep what was shown of boxes; answers do not tell of functions."""
+    told = [_tested(registry, each) for each in found if each.box in registry.boxes]
     write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
 
 

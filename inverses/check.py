@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
@@ -28,6 +28,7 @@ from pipelines.tables import matching
 
 TRIALS = 100
 Stated = tuple[str, str]
+Tried = TypeVar("Tried")
 
 
 class Violation(Exception):
@@ -74,7 +75,7 @@ def check(registry: Registry, kind: type[Box], trials: int = TRIALS) -> list[Fin
             if violation is not None:
                 broken.setdefault((stated, law), violation)
 
-    _explore(samples(kind), try_all, trials)
+    explore(samples(kind), try_all, trials)
     return [
         Finding(kind.name, *each, times, _shrunk(registry, kind, each, broken[each], trials))
         if each in broken
@@ -83,7 +84,8 @@ def check(registry: Registry, kind: type[Box], trials: int = TRIALS) -> list[Fin
     ]
 
 
-def _explore(found: st.SearchStrategy[Sample], test: Callable[[Sample], None], trials: int) -> None:
+def explore(found: st.SearchStrategy[Tried], test: Callable[[Tried], None], trials: int) -> None:
+    """Try what is generated, always the same, and shrink what a test fails for."""
     quiet = settings(
         max_examples=trials,
         database=None,
@@ -106,7 +108,7 @@ def _shrunk(registry: Registry, kind: type[Box], wanted: Stated, violated: str, 
                 raise Violation(f"{violation}; with {_described(sample)}")
 
     try:
-        _explore(samples(kind), test, trials)
+        explore(samples(kind), test, trials)
     except Violation as violation:
         return str(violation)
     return violated
