@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inverses.check import check
@@ -100,6 +103,18 @@ def test_an_author_adds_a_box_with_its_inverses(tmp_path: Path) -> None:
     done = shell(block("sh", "highest"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "= complete, pure: agcm, 1 cell of slp in 1 step" in done.stdout
+
+
+def test_an_author_adds_a_function(tmp_path: Path) -> None:
+    rows = {"name": [f"n{n}" for n in range(2000)], "salary": np.arange(2000) * 100.0}
+    pq.write_table(pa.table(rows), tmp_path / "staff.parquet", row_group_size=100)
+    (tmp_path / "taxes.py").write_text(block("python", "taxes.py"))
+    (tmp_path / "taxes.yaml").write_text(block("yaml", "taxes.yaml"))
+    done = shell(block("sh", "taxes"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 1,095 rows of told" in done.stdout
+    assert "(name = n1998 and salary 199800..199800)" in done.stdout
+    assert "function tax: pushed back, rises: holds in " in done.stdout
 
 
 def test_the_box_of_the_readme_holds_what_it_states_of_steps_and_of_cells(
