@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, QueuePool, StaticPool
+from sqlalchemy.exc import SQLAlchemyError
 
+from pipelines.databases import engine_at, say
 from pipelines.errors import Failed, Refused
 
-DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 MEMORY = "sqlite://"
 WRITERS = 0x57484E43  # the one lock that writers of a catalog in PostgreSQL take turns by
-PATIENCE = 30  # seconds to wait for another writer, or for a server to answer
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 tables = sa.MetaData()
@@ -111,6 +106,10 @@ VIEWS = {
         FROM made_with AS made
         JOIN edges ON edges.target = made.task
         JOIN nodes AS used ON used.id = edges.source AND used.kind = 'dataset'""",
+}
+HAS_TABLES = {
+    "sqlite": f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{catalog.name}'",
+    "postgresql": f"SELECT 1 WHERE to_regclass('{catalog.name}') IS NOT NULL",
 }
 
 
@@ -205,7 +204,7 @@ class Catalog:
 
     def _checked_version(self, connection: sa.Connection) -> int:
         """The version of the tables; 0 if there are none yet."""
-        if not sa.inspect(connection).has_table(catalog.name):
+        if say(connection, HAS_TABLES[connection.dialect.name]).first() is None:
             return 0
         newest = connection.exec_driver_sql(f"SELECT max(version) FROM {catalog.name}")
         found = int(newest.scalar() or 0)
@@ -217,86 +216,25 @@ class Catalog:
         return found
 
 
-def engine_at(url: str, keep_open: bool = False) -> sa.Engine:
-    """The engine for a catalog, which closes every connection after its use unless told to keep it.
-
-    When the last connection is closed SQLite clears its log away, which takes longer than most
-    of what we ask; who asks more than once keeps it open, and lets go in the end.
-    """
-    parsed = _parsed(url)
-    pool: type[sa.Pool] = QueuePool if keep_open else NullPool
-    waits: dict[str, Any] = {"connect_timeout": PATIENCE}
-    if parsed.drivername != "postgresql+psycopg":
-        pool = pool if parsed.database else StaticPool
-        waits = {"timeout": PATIENCE, "check_same_thread": False}
-    # A connection that was kept through a long run may have died meanwhile: it is tried first.
-    tried = keep_open and parsed.drivername == "postgresql+psycopg"
-    engine = sa.create_engine(parsed, poolclass=pool, connect_args=waits, pool_pre_ping=tried)
-    # What a driver has to say of a connection that was lost, we say ourselves, and once.
-    logging.getLogger(engine.dialect.driver).setLevel(logging.ERROR)
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _durable)
-        sa.event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _parsed(url: str) -> sa.URL:
-    try:
-        parsed = sa.make_url(url)
-    except (ArgumentError, ValueError):
-        parsed = None
-    if parsed is None or parsed.drivername not in DRIVERS:
-        shown = parsed.render_as_string(hide_password=True) if parsed else url
-        raise Refused(
-            f'"{shown:.200}" is no catalog; give one like postgresql+psycopg://USER@HOST/DATABASE '
-            "or sqlite:///FILE"
-        )
-    return parsed
-
-
-def _durable(connection: Any, _: Any) -> None:
-    """A commit in SQLite is on the disk before it is acknowledged; readers wait for nobody."""
-    connection.isolation_level = None  # transactions begin where `_begin` says
-    _with_log(connection)
-    connection.execute("PRAGMA synchronous = FULL")
-
-
-def _with_log(connection: Any) -> None:
-    """Keep a write-ahead log; for that SQLite does not wait while others do the same, so we do."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-
-
-def _begin(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
 def _reason(error: Exception) -> str:
     """The first line of what a database said."""
     said = str(getattr(error, "orig", None) or error).strip()
     return said.splitlines()[0] if said else type(error).__name__
 
 
-@cache
-def insertion(table: sa.Table) -> sa.TextClause:
-    """What adds rows to a table; of texts, spaces and arrows those that are there already stay.
+def add(connection: sa.Connection, table: sa.Table, rows: Any) -> None:
+    """Add one row or several; of texts, spaces and arrows those that are there already stay."""
+    say(connection, _insertion(table), rows)
 
-    It is text, since that is ready at once: a run should not wait for its journal.
-    """
+
+@cache
+def _insertion(table: sa.Table) -> str:
     names = [column.name for column in table.columns]
     values = ", ".join(f":{name}" for name in names)
     again = " ON CONFLICT DO NOTHING" if table in (texts, spaces, edges) else ""
-    return sa.text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}){again}")
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}){again}"
 
 
 def next_id(connection: sa.Connection, table: sa.Table) -> int:
     """The least id that is greater than every id given; writers take turns, so it is ours."""
-    return int(connection.scalar(sa.text(f"SELECT max(id) FROM {table.name}")) or 0) + 1
+    return int(say(connection, f"SELECT max(id) FROM {table.name}").scalar() or 0) + 1

@@ -26,7 +26,7 @@ from pipelines.journal import (
     add_space,
     now,
 )
-from pipelines.missed import Missed
+from pipelines.missed import Missed, is_known
 from pipelines.run_graph import DATASET, Growth, record
 from pipelines.under_way import Entry, under_way
 from pipelines.workspace import Workspace
@@ -85,7 +85,7 @@ class History:
         run, url = uuid.uuid4().hex[:12], workspace.catalog
 
         def opening() -> History:
-            journal = cls(workspace, Catalog(url, keep_open=True))._caught_up()
+            journal = cls(workspace, Catalog(url, keep_open=True))
             journal._start(run, pipeline.text, about_now(pipeline.name, spark, part))
             return journal
 
@@ -131,6 +131,9 @@ class History:
             self.namespace = self.workspace.settled(elsewhere)
 
     def _start(self, run: str, text: str, about: Mapping[str, str]) -> None:
+        """What was missed is looked for when somebody asks: no run waits for it but the first."""
+        if not is_known(self.catalog, self.namespace):
+            self._caught_up()
         self._settle()
         with self.catalog.writing() as connection:
             add_space(connection, self.namespace, self.workspace.path)
@@ -146,6 +149,8 @@ class History:
 
     def _end(self, entry: Entry, how: str, why: str = "") -> None:
         made, seconds = entry.contents(), round(time.monotonic() - entry.began, 3)
+        if entry.used - {dataset.key for dataset, _ in made}:
+            self._caught_up()  # what another run has made is known before it is used
         with closing(self.catalog), self.catalog.writing() as connection:
             growth = Growth(connection)
             record(growth, self.namespace, made, now())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from pipelines.catalog import ends, insertion, next_id, runs, spaces, texts
+from pipelines.catalog import add, ends, next_id, runs, spaces, texts
 
 FINISHED, FAILED, INTERRUPTED, RUNNING = "finished", "failed", "interrupted", "running"
 HERE = "whence:here"  # the namespace of a workspace that has none of its own yet
@@ -32,9 +32,9 @@ def add_run(
 ) -> None:
     """A run that has started."""
     hashed = hashlib.sha256(text.encode()).hexdigest()
-    connection.execute(insertion(texts), {"hash": hashed, "text": text})
+    add(connection, texts, {"hash": hashed, "text": text})
     row = {"id": next_id(connection, runs), "run": run, "namespace": namespace, "hash": hashed}
-    connection.execute(insertion(runs), {**row, **about})
+    add(connection, runs, {**row, **about})
 
 
 def add_end(
@@ -47,13 +47,13 @@ def add_end(
 ) -> None:
     """How a run ended."""
     end = {"run": run, "how": how, "why": why, "at": now() if at is None else at}
-    connection.execute(insertion(ends), {**end, "seconds": seconds})
+    add(connection, ends, {**end, "seconds": seconds})
 
 
 def add_space(connection: sa.Connection, namespace: str, path: Path) -> None:
     """Where a workspace lies whose datasets have this namespace, unless that is known."""
     row = {"namespace": namespace, "host": _host(), "path": _shown(path)}
-    connection.execute(insertion(spaces), row)
+    add(connection, spaces, row)
 
 
 def now() -> str:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from pipelines import earlier
 from pipelines.catalog import Catalog, ends, nodes, runs
+from pipelines.databases import say
 from pipelines.datasets import Dataset, Key
 from pipelines.disk import is_free
 from pipelines.errors import Failed
@@ -22,9 +23,8 @@ from pipelines.run_graph import DATASET, Growth, record
 from pipelines.workspace import Workspace
 
 DIED = "its process ended before it did"
-# Text is ready at once: every run asks these two, and should not wait for its journal.
-SPACE = sa.text("SELECT path FROM spaces WHERE namespace = :namespace")
-WITHOUT_END = sa.text(
+SPACE = "SELECT path FROM spaces WHERE namespace = :namespace"
+WITHOUT_END = (
     "SELECT run FROM runs WHERE namespace = :namespace AND run NOT IN (SELECT run FROM ends)"
 )
 Line = dict[str, Any]
@@ -45,8 +45,7 @@ class Missed:
         with catalog.reading() as connection:
             living, dead = _open_runs(connection, namespace, workspace.path)
             versions = _lacking(connection, namespace, workspace, living, dead)
-            known = connection.execute(SPACE, {"namespace": namespace}).first()
-            lines = () if known else _lines(workspace)
+            lines = () if _is_known(connection, namespace) else _lines(workspace)
         return cls(workspace, frozenset(dead), versions, tuple(lines))
 
     def __bool__(self) -> bool:
@@ -69,6 +68,16 @@ class Missed:
             lock_of(self.workspace.path, run).unlink(missing_ok=True)
 
 
+def is_known(catalog: Catalog, namespace: str) -> bool:
+    """Whether the journal has seen a workspace before."""
+    with catalog.reading() as connection:
+        return _is_known(connection, namespace)
+
+
+def _is_known(connection: sa.Connection, namespace: str) -> bool:
+    return say(connection, SPACE, {"namespace": namespace}).first() is not None
+
+
 def _open_runs(
     connection: sa.Connection, namespace: str, workspace: Path
 ) -> tuple[set[str], set[str]]:
@@ -86,7 +95,7 @@ def _is_gone(lock: Path) -> bool:
 
 
 def _without_end(connection: sa.Connection, namespace: str) -> set[str]:
-    return set(connection.scalars(WITHOUT_END, {"namespace": namespace}))
+    return set(say(connection, WITHOUT_END, {"namespace": namespace}).scalars())
 
 
 def _lacking(

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from pipelines.catalog import edges, insertion, next_id, nodes, params
+from pipelines.catalog import add, edges, next_id, nodes, params
+from pipelines.databases import say
 from pipelines.datasets import Dataset, Made
 
 DATASET, TASK = "dataset", "task"
-NEWEST = sa.text(
+NEWEST = (
     "SELECT id, fingerprint, run FROM nodes WHERE kind = :kind AND namespace = :namespace "
     "AND name = :name AND version = :version ORDER BY id DESC LIMIT 1"
 )
-OF_RUN = sa.text("SELECT id, kind, name, step FROM nodes WHERE run = :run")
+OF_RUN = "SELECT id, kind, name, step FROM nodes WHERE run = :run"
 Identity = tuple[str, str, str, str, str]
 
 
@@ -75,14 +76,14 @@ class Growth:
         """The newest record of the same dataset; None if there is none."""
         if node.identity not in self._known:
             told = {c: getattr(node, c) for c in ("kind", "namespace", "name", "version")}
-            found = self.connection.execute(NEWEST, told).first()
+            found = say(self.connection, NEWEST, told).first()
             self._known[node.identity] = Known(*found) if found else None
         return self._known[node.identity]
 
     def of_run(self, run: str) -> dict[tuple[str, str, str], int]:
         """What is recorded of a run already: mostly nothing, unless it was thought to be dead."""
         if run not in self._runs:
-            rows = self.connection.execute(OF_RUN, {"run": run})
+            rows = say(self.connection, OF_RUN, {"run": run})
             self._runs[run] = {(kind, name, step): number for number, kind, name, step in rows}
         return self._runs[run]
 
@@ -133,7 +134,7 @@ class Growth:
             (edges, added),
         ):
             if rows:
-                self.connection.execute(insertion(table), rows)
+                add(self.connection, table, rows)
 
 
 class _Nothing(dict[Identity, "Known | None"]):

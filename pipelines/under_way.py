@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pipelines.datasets import Dataset
+from pipelines.datasets import Dataset, Key
 from pipelines.disk import alone, opened
 from pipelines.fingerprints import content
 from pipelines.journal import lock_of
@@ -73,6 +73,11 @@ class Entry:
     def add(self, name: str, dataset: Dataset) -> None:
         """Note a dataset that was published."""
         self.made[name] = dataset
+
+    @property
+    def used(self) -> set[Key]:
+        """All that something was made from, whoever made it."""
+        return {key for d in self.made.values() if d.made for key in d.made.inputs.values()}
 
     def contents(self) -> list[tuple[Dataset, str]]:
         """The sources and what was made, each with its fingerprint.

@@ -9,7 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from pipelines import catalog
-from pipelines.catalog import MIGRATIONS, VERSION, VIEWS, Catalog, engine_at, nodes, runs, texts
+from pipelines.catalog import MIGRATIONS, VERSION, VIEWS, Catalog, nodes, runs, texts
+from pipelines.databases import engine_at
 from pipelines.errors import Failed, Refused
 from tests.databases import own_schema
 

@@ -166,6 +166,39 @@ def test_a_run_whose_process_died_is_interrupted_and_what_it_published_is_known(
     assert not list((here.path / "running").iterdir())
 
 
+def test_what_a_run_that_died_left_is_known_to_whoever_asks_after_other_runs(
+    here: Workspace, catalog_url: str
+) -> None:
+    command = [sys.executable, "-c", DYING, str(here.path), catalog_url]
+    ran(here, {"z": []})
+    assert subprocess.run(command, cwd=ROOT).returncode == -9
+    ran(here, CHAIN)
+    ran(here, {"y": ["b"]})
+    shutil.rmtree(here.path / "datasets" / "a" / "v2")
+    history = History.asked_of(here)
+    assert [run.how for run in history.runs()[0]] == [
+        "finished",
+        "finished",
+        "interrupted",
+        "finished",
+    ]
+    assert history.runs()[0][2].made == (("a", "v1"), ("b", "v1"))
+    assert {("a@v1", "make_b@1"), ("a@v2", "make_b@1"), ("b@v2", "make_y@1")} <= arrows(history)
+    assert all(e.source < e.target for e in rows(history)["edges"])
+
+
+def test_a_run_that_uses_what_a_dead_one_made_finds_out_how(
+    here: Workspace, catalog_url: str
+) -> None:
+    ran(here, {"z": []})
+    command = [sys.executable, "-c", DYING, str(here.path), catalog_url]
+    assert subprocess.run(command, cwd=ROOT).returncode == -9
+    ran(here, {"y": ["b"]})
+    history = History.as_it_is(here)
+    assert history is not None
+    assert {("a@v1", "make_b@1"), ("make_b@1", "b@v1"), ("b@v1", "make_y@1")} <= arrows(history)
+
+
 def test_a_version_that_is_made_again_under_its_old_number_has_its_own_ancestors(
     here: Workspace,
 ) -> None:

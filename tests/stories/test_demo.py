@@ -23,6 +23,7 @@ from pipelines.run import run
 from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 from tests import laws, oracles
+from tests.opened import opened_below
 from tests.oracles import Point
 
 MARGIN, NEAR, FAR, SHORTEST = 1000.0, 450.0, 900.0, 8
@@ -108,6 +109,20 @@ def test_a_chunk_is_read_once_however_many_rows_need_it(
     assert found["agcm"].chunks_read == -(-agcm.shape[0] // agcm.chunks[0])
     assert found["minima"].chunks_read == len(minima.groups)  # type: ignore[union-attr]
     assert everything.spark["jobs"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux tells what is opened")
+@pytest.mark.parametrize(("where", "chunks"), [(None, 10), ("time_index = 60", 1)])
+def test_the_chunks_that_are_told_are_those_that_processes_open_and_each_is_opened_once(
+    where: str | None, chunks: int, demo: Workspace, spark: SparkSession
+) -> None:
+    home = Path(demo.dataset("agcm").path)
+    with opened_below(home) as opened:
+        answer = trace(demo, "tracks", where, spark=spark)
+    read = {name: times for name, times in opened.items() if name.startswith("slp/c/")}
+    assert set(read.values()) == {1} and len(read) == answer.lineage["agcm"].chunks_read == chunks
+    sizes = sum((home / name).stat().st_size for name in read)
+    assert sizes <= answer.lineage["agcm"].bytes_read
 
 
 def test_what_needs_no_verification_is_the_same_read_here_or_by_spark(
