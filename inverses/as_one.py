@@ -11,28 +11,34 @@ from numpy.typing import NDArray
 
 from inverses.candidates import Question
 from inverses.guarantees import EXACT
-from inverses.outline import MANY, Part, about, fewest, parts_of
+from inverses.limits import pairs_about
+from inverses.outline import MANY, Part, about, combined, fewest, parts_of
 from inverses.plans import Hop
 from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
+from pipelines.boxes.box import RowBox
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter, Span, span
+from pipelines.likeness import alike
 
 CELLS = 100_000  # looked at for single data, past which all are asked about as one
-MORE = 4  # data that may share their rows before all are asked about as one
+PAIRS = 1_000_000  # of a datum and a row, looked at for single data before it is so too
+MORE = 4  # data that may share their rows, however many these are
 
 Block = tuple[Ranges, Filter]
 
 
 def able(hop: Hop) -> bool:
-    """Whether a hop can tell what is behind many cells as one, without saying behind which.
+    """Whether a hop can tell what is behind many data as one, without saying behind which.
 
-    A weak inverse can if it is made for whole regions, and alone, since what two say of a region
-    is more than what they say of its cells; what has to be verified can if the box has a sweep.
+    What has to be verified can if the box has a sweep. Weak inverses are asked about rows one by
+    one even then, but about regions of cells: one can if it is made for those, and alone, since
+    what two say of a region is more than what they say of its cells.
     """
     regions = all(len(i.weak) == 1 and i.weak[0].of_regions for i in hop.inversions)
-    cells = isinstance(hop.image, Array) and hop.box.flat
-    return cells and regions and (sweeping(hop) or not any(i.verify for i in hop.inversions))
+    rows = isinstance(hop.image, Table) and isinstance(hop.source, Table)
+    cells = isinstance(hop.image, Array) and hop.box.flat and regions
+    return (rows or cells) and (sweeping(hop) or not any(i.verify for i in hop.inversions))
 
 
 def sweeping(hop: Hop) -> bool:
@@ -42,35 +48,45 @@ def sweeping(hop: Hop) -> bool:
 
 
 def very_many(hop: Hop, at: Filter) -> bool:
-    """Whether asking about data one by one looks at very many cells, the same ones or not."""
+    """Whether asking about data one by one looks at very many cells, or at rows again and again."""
+    if isinstance(hop.image, Table):
+        return isinstance(hop.source, Table) and _again_and_again(hop, hop.source, at)
     if not 1 < len(at) <= MANY or not isinstance(hop.source, Array):
         return len(at) > MANY
     parts = parts_of(hop, hop.levels[-1], at)
     return sum(inside(hop.source, p.filter).points for p in parts) > CELLS
 
 
-def apart(source: Table | Array, at: Filter, parts: list[Part]) -> None:
-    """No parts as one: each datum is asked about by itself."""
+def _again_and_again(hop: Hop, source: Table, at: Filter) -> bool:
+    """Whether data share most of the very many rows that they look at, one by one."""
+    rows = source.rows or len(at)  # as many, at least about, if it was not kept
+    enough = max(PAIRS, MORE * rows)
+    if rows * len(at) <= enough:
+        return False
+    parts = parts_of(hop, hop.levels[-1], at)
+    return sum(pairs_about(source.groups, rows, p.filter) for p in parts) > enough
 
 
-def shared(source: Table | Array, at: Filter, parts: list[Part]) -> list[Part] | None:
-    """Parts as one if very many data that lead into a table share most of their rows there.
-
-    What is verified is so datum by datum, and scalar parts meet datum by datum.
-    """
-    alone = any(p.checks for p in parts) or sum(p.scalar for p in parts) > 1
-    if len(at) <= MANY or alone or not isinstance(source, Table):
-        return None
-    few = as_one(source, at, parts)
-    sharing = (len(p.filter) > MORE * len(f.filter) for p, f in zip(parts, few, strict=True))
-    return few if any(sharing) else None
-
-
-def as_one(source: Table | Array, at: Filter, parts: list[Part]) -> list[Part]:
+def as_one(source: Table | Array, parts: list[Part]) -> list[Part]:
     """Parts in which whatever is found is found for one datum, and so looked at once."""
     few = [fewest(source, p.filter) for p in parts]
     one = [Filter(np.zeros(len(f), np.int64), f.spans) for f in few]
     return [replace(p, filter=f) for p, f in zip(parts, one, strict=True)]
+
+
+def in_groups(hop: Hop, at: Filter) -> Filter:
+    """Data of which those that the box of a hop sees together have one owner."""
+    keys = hop.box.together(hop.port) if isinstance(hop.box, RowBox) else None
+    values = [at.spans[key].low for key in keys or ()]
+    return Filter(alike(values) if values else np.zeros(len(at), np.int64), at.spans)
+
+
+def shared(groups: Filter, parts: list[Part]) -> list[Part]:
+    """One part, in which whatever parts find is found once for each group of data."""
+    found = combined([replace(p, scalar=False) for p in parts])
+    told = span(groups.owner[found.owner])
+    few = Filter(found.owner, {**found.spans, "owner": told}).overlapped()
+    return [Part(Filter(few.spans["owner"].low, few.only(*found.spans).spans), (), False)]
 
 
 def blocks_of(image: Array, at: Filter) -> list[Block]:

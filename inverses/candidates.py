@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from inverses.outline import Check, Part
 from inverses.registry import Inputs, Mask, Seen
+from inverses.sweeps import Sweep
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
 from pipelines.boxes.box import Box
@@ -20,8 +21,9 @@ from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
 from pipelines.tables import column, numbered
 
-Piece = tuple[Chunk | int, Filter]
+Piece = tuple[Chunk | tuple[int, ...], Filter]
 BEFORE_ROW = 32
+MOST_ROWS = 2**20  # that are looked at together, however many are asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,20 @@ class Question:
     combines: bool
     port: str = ""
     inputs: Inputs = field(default_factory=dict)
+    sweep: Sweep | None = None
 
     @classmethod
-    def about(cls, box: Box, source: Table | Array, at: Filter, parts: list[Part]) -> Question:
-        """The question that some parts ask."""
-        checked = any(p.checks for p in parts)
-        values = {k: s.low for k, s in at.spans.items()} if checked else {}
+    def about(
+        cls,
+        box: Box,
+        source: Table | Array,
+        at: Filter,
+        parts: list[Part],
+        sweep: Sweep | None = None,
+    ) -> Question:
+        """The question that some parts ask, of each datum or of all that a sweep is for."""
+        checked = any(p.checks for p in parts) or sweep is not None
+        values = {**{k: s.low for k, s in at.spans.items()}, "owner": at.owner} if checked else {}
         return cls(
             box,
             source,
@@ -51,12 +61,19 @@ class Question:
             tuple(p.scalar for p in parts),
             tuple(p.variables for p in parts),
             checked or len(parts) > 1,
+            sweep=sweep,
         )
+
+    @property
+    def checked(self) -> bool:
+        """Whether not all candidates count."""
+        return self.sweep is not None or any(self.checks)
 
     @property
     def together(self) -> bool:
         """Whether all candidates of a datum must be seen at once, to tell which of them count."""
-        return any(not v.pointwise for each in self.checks for c in each for v in c.verify)
+        checks = (v for each in self.checks for c in each for v in c.verify)
+        return self.sweep is not None or any(not v.pointwise for v in checks)
 
     @property
     def around(self) -> tuple[Table | Array, str, Inputs]:
@@ -89,14 +106,38 @@ def asking(parts: list[Part]) -> Filter:
 def pieces_of(source: Table | Array, parts: list[Part]) -> list[Piece]:
     """The chunks or row groups that some parts need, each with the filters that need it."""
     if isinstance(source, Table):
-        whole = asking(parts)
-        return [(number, whole[boxes]) for number, boxes in tables.touched(source, whole)]
+        return list(_in_stretches(source, asking(parts)))
     found: list[Piece] = []
     for variable in dict.fromkeys(v for p in parts for v in p.variables):
         mine = [p if variable in p.variables else _silent(p) for p in parts]
         whole = arrays.inside(source, asking(mine))
         found += [(c, whole[boxes]) for c, boxes in arrays.touched(source, variable, whole)]
     return found
+
+
+def _in_stretches(source: Table, whole: Filter) -> Iterator[Piece]:
+    """Row groups one by one; but in stretches that have as many rows as boxes touch any there.
+
+    So very many boxes that may be anywhere are looked for a few times, and not in every group.
+    """
+    numbers: list[int] = []
+    touching, rows = np.zeros(len(whole), bool), 0
+    for number, boxes in tables.touched(source, whole):
+        numbers.append(number)
+        touching[boxes] = True
+        rows += source.groups[number].rows
+        if rows >= min(touching.sum(), MOST_ROWS):
+            yield tuple(numbers), whole[touching]
+            numbers, rows = [], 0
+            touching[:] = False
+    if numbers:
+        yield tuple(numbers), whole[touching]
+
+
+def read_of(pieces: Iterable[Piece]) -> Iterator[Chunk | int]:
+    """The chunks, or the numbers of the row groups, that are read for some pieces."""
+    for where, _ in pieces:
+        yield from (where,) if isinstance(where, Chunk) else where
 
 
 def _silent(part: Part) -> Part:
@@ -116,11 +157,12 @@ def read(question: Question, piece: Piece) -> pa.Table:
     where, filter_ = piece
     parts = len(question.checks)
     if isinstance(question.source, Table):
-        assert isinstance(where, int)
-        rows = tables.read_group(question.source, question.source.groups[where])
-        owner, position = tables.rows_in(rows, filter_)
-        number = (np.int64(where) << BEFORE_ROW) | position
-        columns = [owner // parts, owner % parts, number, *rows.take(position).columns]
+        assert not isinstance(where, Chunk)
+        rows, numbers = _rows_of(question.source, where)
+        found = [tables.rows_in(rows, each) for each in _by_part(filter_, parts)]
+        owner, position = map(np.concatenate, zip(*found, strict=True))
+        values = rows.take(position).columns
+        columns = [owner // parts, owner % parts, numbers[position], *values]
         return pa.table(columns, schema=question.schema)
     assert isinstance(where, Chunk)
     owner, points, values = arrays.cells_in(question.source, where, filter_)
@@ -129,19 +171,49 @@ def read(question: Question, piece: Piece) -> pa.Table:
     return pa.table(columns, schema=question.schema)
 
 
+def _by_part(filter_: Filter, parts: int) -> Iterator[Filter]:
+    """The boxes of each part, without the restrictions that others alone have."""
+    for number in range(parts):
+        mine = filter_[filter_.owner % parts == number]
+        yield mine.only(*(key for key, each in mine.spans.items() if not each.open.all()))
+
+
+def _rows_of(source: Table, numbers: tuple[int, ...]) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The rows of some row groups, and for each its group and its place there, as one number."""
+    groups = [tables.read_group(source, source.groups[n]) for n in numbers]
+    first = [n << BEFORE_ROW for n in numbers]
+    each = [np.arange(g.num_rows) + f for g, f in zip(groups, first, strict=True)]
+    return pa.concat_tables(groups), np.concatenate(each)
+
+
 def settled(question: Question, candidates: pa.Table) -> pa.Table:
     """The candidates that count, each once for each selected datum."""
     if not question.combines or not candidates.num_rows:
         return candidates
-    if checked := any(question.checks):
+    if question.checked:
         candidates = candidates.sort_by([("part", "ascending"), ("owner", "ascending")])
     seen = {n: column(candidates, n) for n in candidates.column_names}
-    kept = np.flatnonzero(_verified(question, seen)) if checked else np.arange(len(candidates))
+    kept = np.flatnonzero(_counting(question, seen))
     kept = kept[_in_all_scalar_parts(question, seen, kept)]
     if len(question.checks) > 1:
         same = numbered([seen[n][kept] for n in ("owner", *question.identity)])
         kept = kept[np.unique(same, return_index=True)[1]]
     return candidates.take(kept)
+
+
+def _counting(question: Question, seen: Seen) -> Mask:
+    """Which candidates count: those that a sweep tells, that pass their checks, or all."""
+    if question.sweep is not None:
+        return _swept(question, question.sweep, seen)
+    return _verified(question, seen) if question.checked else np.ones(len(seen["owner"]), bool)
+
+
+def _swept(question: Question, sweep: Sweep, seen: Seen) -> Mask:
+    """Which candidates a sweep tells to be behind any of the data of their groups."""
+    mine = np.isin(question.at["owner"], seen["owner"])
+    asked = {name: values[mine] for name, values in question.at.items()}
+    found: Mask = sweep.function(question.box, asked, seen, question.source)
+    return found
 
 
 def _verified(question: Question, seen: Seen) -> Mask:

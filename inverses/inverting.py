@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from inverses.as_one import (
     able,
-    apart,
     around,
     as_one,
     blocks_of,
+    in_groups,
     shared,
     sweeping,
     swept,
@@ -30,6 +30,7 @@ from inverses.candidates import (
     Question,
     pieces_of,
     read,
+    read_of,
     settled,
     settled_batches,
     straddles,
@@ -112,7 +113,7 @@ class Work:
     def count(self, source: Table | Array, pieces: list[Piece]) -> None:
         """Note which chunks of a dataset are read, and how many bytes those hold."""
         known = self.reads.setdefault(source.key, set())
-        new = {where for where, _ in pieces} - known
+        new = set(read_of(pieces)) - known
         known |= new
         groups = source.groups if isinstance(source, Table) else ()
         sizes = [groups[w].bytes if isinstance(w, int) else w.bytes for w in new]
@@ -133,27 +134,24 @@ def invert(
 def inverted(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop finds behind data: datum by datum, or behind very many of them as one."""
     if able(hop) and very_many(hop, at):
-        return inverted_as_one(work, hop, work.fewest(hop.image.key, at))
-    return each_inverted(work, hop, at, shared)
+        return inverted_as_one(work, hop, at)
+    return each_inverted(work, hop, at)
 
 
 def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Inverted:
-    """What a hop that is able to tell finds behind all cells in some boxes."""
-    if sweeping(hop):
-        return _swept(work, hop, at)
-    return each_inverted(work, hop, at, as_one)
+    """What a hop that is able to tell finds behind all of some data."""
+    boxes = work.fewest(hop.image.key, at) if isinstance(hop.image, Array) else at
+    if not sweeping(hop):
+        return each_inverted(work, hop, boxes, together=True)
+    if isinstance(hop.source, Table):
+        return _rows_swept(work, hop, at, boxes)
+    return _swept(work, hop, boxes)
 
 
-def each_inverted(
-    work: Work,
-    hop: Hop,
-    at: Filter,
-    together: Callable[[Table | Array, Filter, list[Part]], list[Part] | None] = apart,
-) -> Inverted:
+def each_inverted(work: Work, hop: Hop, at: Filter, together: bool = False) -> Inverted:
     """The candidates of a hop that count, level by level from the top; as one if `together`."""
     above: Filter | None = None
     found: pa.Table | None = None
-    one: list[Part] | None = None
     for level in hop.levels:
         with work.clocked("weak"):
             parts = parts_of(hop, level, at, above)
@@ -165,10 +163,23 @@ def each_inverted(
             outline = combined(parts)
             source = work.again.source(hop, outline) if work.again else hop.source
             asked = replace(question, source=source, port=hop.port, inputs=_beside(work, hop, at))
-            one = together(hop.source, at, parts)
-            found = _asked(work, source, label_of(hop), asked, one or parts)
+            few = as_one(hop.source, parts) if together else parts
+            found = _asked(work, source, label_of(hop), asked, few)
     assert found is not None
-    return Inverted(hop, found, outline, one is not None)
+    return Inverted(hop, found, outline, together)
+
+
+def _rows_swept(work: Work, hop: Hop, at: Filter, boxes: Filter) -> Inverted:
+    """What a sweep over the rows of a hop's source finds behind data that lie in some boxes."""
+    (level,) = hop.levels
+    with work.clocked("weak"):
+        parts = shared(in_groups(hop, boxes), parts_of(hop, level, boxes))
+        outline = combined(parts)
+    with work.clocked("verify"):
+        source = work.again.source(hop, outline) if work.again else hop.source
+        question = Question.about(hop.box, source, in_groups(hop, at), parts, hop.sweep)
+        rows = _asked(work, source, label_of(hop), question, parts)
+    return Inverted(hop, rows, outline, True)
 
 
 def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
@@ -176,10 +187,10 @@ def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
     assert isinstance(hop.image, Array)
     (level,) = hop.levels
     with work.clocked("weak"):
-        parts = as_one(hop.source, at, parts_of(hop, level, at))
+        parts = as_one(hop.source, parts_of(hop, level, at))
         blocks = blocks_of(hop.image, at)
         wide = around(hop.image, blocks)
-        read = as_one(hop.source, wide, parts_of(hop, level, wide))
+        read = as_one(hop.source, parts_of(hop, level, wide))
     with work.clocked("verify"):
         _paid(work, hop.source, read)
         inputs = work.remembered(hop, at)
@@ -236,7 +247,9 @@ def _asked(
     pieces = _paid(work, source, parts)
     if not pieces:
         return question.schema.empty_table()
-    if any(question.checks):
+    if question.sweep is not None and work.bytes[source.key] <= HERE:
+        return _done(work, source, label, [pieces], partial(_together, question), question.schema)
+    if question.checked:
         return _watched(work, label, _frame(work.spark, question, pieces, len(parts)))
     return _done(work, source, label, pieces, partial(_alone, question), question.schema)
 
@@ -247,11 +260,18 @@ def _alone(question: Question, piece: Piece) -> list[pa.RecordBatch]:
     return found
 
 
+def _together(question: Question, pieces: list[Piece]) -> list[pa.RecordBatch]:
+    """What counts of the candidates in all pieces, which are seen at once."""
+    found = pa.concat_tables([read(question, piece) for piece in pieces])
+    kept: list[pa.RecordBatch] = settled(question, found).to_batches()
+    return kept
+
+
 def _paid(work: Work, source: Table | Array, parts: list[Part]) -> list[Piece]:
     """What some parts need of a source, counted, if it is unchanged and within the limits."""
     pieces = pieces_of(source, parts)
     check_unchanged(source, [where for where, _ in pieces if isinstance(where, Chunk)])
-    work.limits.check_candidates(source, pieces)
+    work.limits.check_candidates(source, parts, pieces)
     work.count(source, pieces)
     return pieces
 

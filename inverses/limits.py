@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from inverses.outline import Price
+import numpy as np
+from numpy.typing import NDArray
+
+from inverses.candidates import Piece, read_of
+from inverses.outline import Part, Price
 from inverses.plans import Plan
-from pipelines.datasets import Array, Table
+from pipelines.datasets import Array, Group, Table
 from pipelines.errors import TooDear
-from pipelines.filters import Filter
+from pipelines.filters import Filter, Span
+from pipelines.tables import bounds
 
 JOB_SECONDS = 1.0
 BYTES_A_SECOND = 50e6
@@ -41,12 +45,15 @@ class Limits:
                     f"selects {rows}; select fewer, or raise --limit-{flag}"
                 )
 
-    def check_candidates(self, source: Table | Array, pieces: Sequence[tuple[Any, Filter]]) -> None:
+    def check_candidates(
+        self, source: Table | Array, parts: list[Part], pieces: list[Piece]
+    ) -> None:
         """Refuse a hop that would look at more rows or cells, datum by datum, than the limit."""
         if isinstance(source, Table):
-            held = [(source.groups[n].rows, f) for n, f in pieces]
-            most = sum(rows * len(f) for rows, f in held)
-            count = sum(_pairs(*each) for each in held) if most > self.cells else 0
+            groups = [source.groups[n] for n in read_of(pieces) if isinstance(n, int)]
+            rows = sum(g.rows for g in groups)
+            dear = rows * sum(len(p.filter) for p in parts) > self.cells
+            count = sum(pairs_about(groups, rows, p.filter) for p in parts) if dear else 0
         else:
             count = sum(f.points for _, f in pieces)
         if count > self.cells:
@@ -57,14 +64,31 @@ class Limits:
             )
 
 
-def _pairs(rows: int, filter_: Filter) -> float:
-    """About how many pairs of a datum and a row of a group are to be looked at.
+def pairs_about(groups: Sequence[Group], rows: int, filter_: Filter) -> float:
+    """About how many pairs of a box and a row there are, if so many rows are in some groups.
 
-    Rows are taken to be spread evenly over the values that data name. Where they name ranges
-    alone nobody knows before reading, and none are counted.
+    Rows are taken to be spread evenly: over the values that boxes name, and between the ends of
+    their groups where boxes name ranges.
     """
     named = [k for k, s in filter_.spans.items() if s.single]
-    return rows * len(filter_) / len(filter_.only(*named).loose()) if named else 0
+    different = len(filter_.only(*named).loose()) if named else 1
+    share = np.ones(len(filter_))
+    for key in set(filter_.spans) - set(named):
+        share *= _share(groups, key, filter_.spans[key])
+    return float(rows * share.sum() / max(different, 1))
+
+
+def _share(groups: Sequence[Group], key: str, each: Span) -> NDArray[np.float64]:
+    """About which part of the rows in some groups lies in each range of a column."""
+    kind = each.low.dtype
+    known = [e for e in (bounds(g, key, kind) for g in groups) if e[0] is not None]
+    if not known or kind.kind not in "iufM":
+        return np.ones(len(each))
+    ends = np.array(known, kind).astype(float)
+    least, greatest = ends.min(), ends.max()
+    low, high = (np.clip(e.astype(float), least, greatest) for e in (each.low, each.high))
+    width = greatest - least
+    return np.asarray((high - low) / width if width else np.ones(len(each)))
 
 
 def estimated_seconds(prices: list[Price]) -> float:

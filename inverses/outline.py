@@ -63,7 +63,7 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
     Scalar attributes whose candidates are decided one by one, or not at all, are intersected
     here already, so that only their common candidates are ever read.
     """
-    parts = [_part(hop, level, each, at, above) for each in _different(hop, level)]
+    parts = _once(_part(hop, level, each, at, above) for each in _different(hop, level))
     early = [p for p in parts if p.scalar and _pointwise(p)]
     late = [p for p in parts if not (p.scalar and _pointwise(p))]
     merged = {p.variables: p for p in early}
@@ -84,6 +84,16 @@ def _different(hop: Hop, level: Level) -> Iterable[Inversion]:
         same = (functions, each.nature, each.weak_unites, each.verified_unites)
         found.setdefault((same, _variables(hop, level, each)), each)
     return found.values()
+
+
+def _once(parts: Iterable[Part]) -> list[Part]:
+    """Parts without those that look for the very same as another does."""
+    found: dict[object, Part] = {}
+    for each in parts:
+        spans = frozenset((key, id(span)) for key, span in each.filter.spans.items())
+        same = (id(each.filter.owner), spans, each.checks, each.scalar, each.variables)
+        found.setdefault(same, each)
+    return list(found.values())
 
 
 def _part(hop: Hop, level: Level, each: Inversion, at: Filter, above: Filter | None) -> Part:

@@ -1,8 +1,8 @@
-"""Sweeps: what is behind very many cells of an array, found by going over its inputs once more."""
+"""Sweeps: what is behind very many cells or rows, found by going over their inputs once more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipelines.arrays import Ranges
 from pipelines.boxes.box import Box
-from pipelines.datasets import Array, Table
+from pipelines.datasets import Array
 from pipelines.modules import Stating, stating
 
 Asked = Mapping[str, NDArray[np.bool_]]
@@ -32,20 +32,29 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How exactly what is behind any of the cells asked about is told block by block, as one.
+    """How exactly what is behind any of the data asked about is told, as one.
 
-    Its function is given the box, which cells of a block are asked about (by variable of what the
-    box made), the port, all inputs, and the block's index ranges. It does again what the run did
-    there, and yields what was used of the array at the port.
+    Over an array, its function is given the box, which cells of a block are asked about (by
+    variable of what the box made), the port, all inputs, and the block's index ranges. It does
+    again what the run did there, and yields what was used of the array at the port.
+
+    Over a table, it is given the box, the data asked about (rows by their columns, or cells by
+    their indices), the rows that weak inverses found for any of them, and the table these are in.
+    Both have an `owner`, the number of the group that the box sees together. It tells which rows
+    count.
     """
 
     name: str
     box: type[Box]
-    function: Callable[[Any, Asked, str, Mapping[str, Table | Array], Ranges], Iterator[Swept]]
+    function: Callable[..., Any]
 
 
 def sweeps(box: type[Box]) -> Callable[[Stating], Stating]:
-    """Register `function(box, asked, port, inputs, ranges)` as the sweep of `box`."""
+    """Register a function as the sweep of `box`.
+
+    It is `function(box, asked, port, inputs, ranges)` over arrays, and
+    `function(box, asked, seen, source) -> mask` over tables.
+    """
 
     def register(function: Stating) -> Stating:
         return stating(function, Sweep(function.__name__, box, function))

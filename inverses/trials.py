@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -105,10 +106,11 @@ def _tuples(hop: Hop, at: Filter) -> Iterator[tuple[int, Item]]:
 
 
 def found_as_one(hop: Hop, at: Filter) -> Items:
-    """What a hop that is able to tell finds behind cells that are asked about as one."""
-    cells = at.only(*(hop.image.dims if isinstance(hop.image, Array) else ()))
+    """What a hop that is able to tell finds behind data that are asked about as one."""
+    told = at.only(*(hop.image.dims if isinstance(hop.image, Array) else hop.image.columns))
     work = Work(cast(SparkSession, Here(2)), Limits(seconds=inf), None)
-    return set(_items(hop.source, inverted_as_one(work, hop, cells.merged()).rows))
+    data = Filter(np.arange(len(at)), told.spans)
+    return set(_items(hop.source, inverted_as_one(work, hop, data).rows))
 
 
 def _items(source: Table | Array, rows: pa.Table) -> Iterator[Item]:

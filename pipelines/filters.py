@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.ends import further, least_and_greatest
-from pipelines.likeness import alike, pairs, runs
+from pipelines.likeness import alike, overlaps, pairs, runs
 from pipelines.moments import in_words
 
 Values = NDArray[Any]
+Meeting = Callable[[Values, Values, Values], tuple[Values, Values]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +78,12 @@ class Span:
         """Whether each range is a single value."""
         kind = self.low.dtype.kind
         return self.low is self.high or np.array_equal(self.low, self.high, equal_nan=kind == "f")
+
+    @property
+    def endless(self) -> bool:
+        """Whether ranges have no low end, and ranges no high one: all of them may hold less."""
+        low, high = least_and_greatest(self.low.dtype)
+        return bool((self.low == low).any() and (self.high == high).any())
 
     @property
     def empty(self) -> NDArray[np.bool_]:
@@ -179,20 +186,31 @@ class Filter:
         >>> where(y=span([1, 1, 2, 2]), x=span([4, 5, 5, 4])).merged()
         y 1..2 and x 4..5
         """
-        found = self.loose()
-        if not len(found):
-            return found
-        for key in reversed(list(found.spans)):
-            found = found._merged_along(key)
+        return self.loose()._merged_along(reversed(list(self.spans)), runs)
+
+    def overlapped(self) -> Filter:
+        """The same part of any values, in fewer boxes: ranges that overlap become one.
+
+        >>> where(k=span([1, 1, 2]), x=span([0.5, 0.7, 0.9], [1.0, 1.5, 2.0])).overlapped()
+        (k = 1 and x 0.5..1.5) or (k = 2 and x 0.9..2)
+        """
+        ranges = [k for k, s in self.spans.items() if not (s.single or s.endless)]
+        return self.loose()._merged_along(ranges, overlaps)
+
+    def _merged_along(self, keys: Iterable[str], meeting: Meeting) -> Filter:
+        """This filter with boxes that differ in one of some keys, and meet there, made one."""
+        found = self
+        for key in keys if len(self) else ():
+            found = found._merged(key, meeting)
         return found
 
-    def _merged_along(self, key: str) -> Filter:
+    def _merged(self, key: str, meeting: Meeting) -> Filter:
         """This filter with boxes that differ in one key alone, and leave no gap there, made one."""
         others = self._ends(without=key)
         group = alike(others) if others else np.zeros(len(self), np.int64)
         order = np.lexsort([self.spans[key].low, group])
         low, high = self.spans[key].low[order], self.spans[key].high[order]
-        first, reach = runs(group[order], low, high)
+        first, reach = meeting(group[order], low, high)
         spans = {**self[order[first]].spans, key: Span(low[first], reach)}
         return Filter(np.arange(len(first)), spans)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ Whole = NDArray[np.int64]
 
 
 def alike(columns: list[Values]) -> Whole:
-    """A number for each row of some columns, the same for equal rows alone."""
+    """A number for each row of some columns, the same for equal rows alone.
+
+    >>> alike([np.array([0.0, np.nan, -0.0, np.nan]), np.array(["p", "q", "p", "p"])]).tolist()
+    [0, 1, 0, 2]
+    """
     found = np.zeros(len(columns[0]), np.int64)
     for each in columns:
         number = _encoded(each)
@@ -21,9 +26,20 @@ def alike(columns: list[Values]) -> Whole:
     return found
 
 
+def matched(one: Sequence[Values], other: Sequence[Values]) -> tuple[Whole, Whole]:
+    """A number for each row of two lots of columns, the same for equal rows of either alone.
+
+    >>> [each.tolist() for each in matched([np.array([3, 5])], [np.array([5, 4, 3])])]
+    [[0, 1], [1, 2, 0]]
+    """
+    both = alike([np.concatenate(each) for each in zip(one, other, strict=True)])
+    return both[: len(one[0])], both[len(one[0]) :]
+
+
 def _encoded(values: Values) -> Whole:
     """A number for each value, from 0 in the order they first come; by hashing, not by sorting."""
-    stored = pa.array(values).dictionary_encode(null_encoding="encode")
+    one_zero = values + values.dtype.type(0) if values.dtype.kind == "f" else values
+    stored = pa.array(one_zero).dictionary_encode(null_encoding="encode")
     return np.asarray(stored.indices).astype(np.int64)
 
 
@@ -55,3 +71,15 @@ def runs(group: Whole, low: Whole, high: Whole) -> tuple[Whole, Whole]:
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(group)) - 1
     return first, reach[last]
+
+
+def overlaps(group: Whole, low: Values, high: Values) -> tuple[Whole, Values]:
+    """The same for ranges of any values, between which there is a gap unless they overlap.
+
+    >>> [e.tolist() for e in overlaps(np.zeros(3, int), *np.array([[1, 2, 4], [3, 3, np.inf]]))]
+    [[0, 2], [3.0, inf]]
+    """
+    ends = np.unique(np.concatenate([low, high]))
+    places = (2 * np.searchsorted(ends, each) for each in (low, high))
+    first, reach = runs(group, *places)
+    return first, ends[reach // 2]

@@ -20,8 +20,10 @@ from pipelines.contents import ends
 from pipelines.datasets import Group, Table, check_kept
 from pipelines.errors import Failed, TooDear
 from pipelines.filters import Filter, Span, span
+from pipelines.likeness import matched
 
 GROUP_ROWS = 2048
+TRIED = 1000  # boxes of very many, by which the columns that tell most are chosen
 MOST_PAIRS = 50_000_000  # of a datum and a row, looked at together in one row group
 
 
@@ -61,16 +63,34 @@ def as_filter(rows: pa.Table) -> Filter:
 
 def touched(table: Table, filter_: Filter) -> list[tuple[int, NDArray[np.int64]]]:
     """The row groups that may hold rows of a filter, each with those boxes."""
+    keys = _telling(table, filter_)
     found = []
     for number, group in enumerate(table.groups):
-        boxes = np.ones(len(filter_), bool)
-        for key, each in filter_.spans.items():
-            low, high = bounds(group, key, each.low.dtype)
-            if low is not None:
-                boxes &= ((each.high >= low) & (each.low <= high)) | _missing(each.low)
-        if boxes.any():
-            found.append((number, np.flatnonzero(boxes)))
+        boxes = np.arange(len(filter_))
+        for key in keys:
+            boxes = boxes[_meets(group, key, filter_.spans[key][boxes])]
+        if len(boxes):
+            found.append((number, boxes))
     return found
+
+
+def _telling(table: Table, filter_: Filter) -> list[str]:
+    """The columns that tell which row groups boxes touch, the one that tells most first.
+
+    Of very many boxes some are tried: what leaves most of these to most groups tells nothing.
+    """
+    some = filter_[:: max(1, len(filter_) // TRIED)]
+    left = {k: sum(_meets(g, k, s).sum() for g in table.groups) for k, s in some.spans.items()}
+    most = len(some) * len(table.groups) / 2 if len(some) < len(filter_) else inf
+    return sorted((k for k in left if left[k] <= most), key=left.__getitem__)
+
+
+def _meets(group: Group, key: str, each: Span) -> NDArray[np.bool_]:
+    """Which ranges of a column may hold values in a row group."""
+    low, high = bounds(group, key, each.low.dtype)
+    if low is None:
+        return np.ones(len(each), bool)
+    return np.asarray(((each.high >= low) & (each.low <= high)) | _missing(each.low))
 
 
 def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
@@ -91,9 +111,9 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     if not filter_.spans:
         owners = np.unique(filter_.owner)
         return np.repeat(owners, rows.num_rows), np.tile(np.arange(rows.num_rows), len(owners))
-    start, *others = sorted(filter_.spans, key=lambda key: _found(rows, filter_, key))
-    box, position = _between(column(rows, start), filter_.spans[start]).pairs()
-    for key in others:
+    start, found = _fewest(rows, filter_)
+    box, position = found.pairs()
+    for key in (k for k in filter_.spans if k not in start):
         each = filter_.spans[key]
         values = column(rows, key)[position]
         inside = (values >= each.low[box]) & (values <= each.high[box])
@@ -105,11 +125,23 @@ def rows_in(rows: pa.Table, filter_: Filter) -> tuple[NDArray[np.int64], NDArray
     return owner[first], position[first]
 
 
-def _found(rows: pa.Table, filter_: Filter, key: str) -> float:
-    """How many pairs of a box and a row one column leaves; endless where it cannot be sorted."""
-    if rows[key].null_count:
-        return inf
-    return float(_between(column(rows, key), filter_.spans[key]).counts.sum())
+def _fewest(rows: pa.Table, filter_: Filter) -> tuple[tuple[str, ...], _Between]:
+    """The columns by which the fewest pairs of a box and a row are left, and these pairs.
+
+    They are all for which boxes name values, or one for which they name ranges.
+    """
+    named = tuple(k for k, s in filter_.spans.items() if s.single)
+    ways = {named: _equal(rows, filter_.only(*named))} if named else {}
+    ranges = (k for k in filter_.spans if k not in named and not rows[k].null_count)
+    ways |= {(k,): _between(column(rows, k), filter_.spans[k]) for k in ranges}
+    return min(ways.items(), key=lambda way: way[1].counts.sum())
+
+
+def _equal(rows: pa.Table, filter_: Filter) -> _Between:
+    """The rows that are equal to what boxes name in all of some columns."""
+    there = [column(rows, key) for key in filter_.spans]
+    number, wanted = matched(there, [each.low for each in filter_.spans.values()])
+    return _between(number, span(wanted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

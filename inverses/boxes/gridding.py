@@ -6,10 +6,12 @@ import numpy as np
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, ANY, USED, Mask, Row, Seen, verifies, weakly_inverts
+from inverses.sweeps import sweeps
 from pipelines.boxes.gridding import RowsOnGrid
 from pipelines.columns import absent
 from pipelines.datasets import Table
 from pipelines.filters import Filter
+from pipelines.likeness import matched
 
 
 @weakly_inverts(
@@ -37,6 +39,15 @@ def counted_in_cell(box: RowsOnGrid, at: Row, seen: Seen, source: Table) -> Mask
     there = ~absent(seen[of])
     none = ~np.isin(seen["owner"], seen["owner"][there])
     return there | none if how == "mean" else _attain(seen, of, how, there) | none
+
+
+@sweeps(RowsOnGrid)
+def counted_in_cells(box: RowsOnGrid, asked: Seen, seen: Seen, source: Table) -> Mask:
+    """The rows that count in the cell they fall into, if it is asked about."""
+    bins = box.bins(source)
+    places = [each.of(seen[name]) for name, each in bins.values()]
+    cell, wanted = matched(places, [asked[dim] for dim in bins])
+    return np.isin(cell, wanted) & counted_in_cell(box, {}, {**seen, "owner": cell}, source)
 
 
 def _attain(seen: Seen, of: str, how: str, there: Mask) -> Mask:

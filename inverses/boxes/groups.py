@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, ANY, USED, Mask, Row, Seen, verifies, weakly_inverts
-from pipelines.boxes.groups import Aggregate, RankRows, TopN
+from inverses.sweeps import sweeps
+from pipelines.boxes.groups import Aggregate, RankRows, TopN, rank
 from pipelines.columns import absent, listed
 from pipelines.datasets import Measure, Table
 from pipelines.ends import least_and_greatest
 from pipelines.filters import Filter, Span
+from pipelines.likeness import alike, matched
 
 
 @weakly_inverts(
@@ -78,6 +80,17 @@ def itself_or_tied(box: TopN, at: Row, seen: Seen, source: Table) -> Mask:
     same = np.all([_same(seen[c], at[c]) for c in source.columns], axis=0)
     together = above.sum() + (tied & ~same).sum() >= box.n
     return np.asarray(tied if together else same)
+
+
+@sweeps(TopN)
+def themselves_or_tied(box: TopN, asked: Seen, seen: Seen, source: Table) -> Mask:
+    """The rows that equal any; and those that tie with any that they could have put out."""
+    row, own = matched(*([each[n] for n in ("owner", *source.columns)] for each in (seen, asked)))
+    level = alike([seen["owner"], seen[box.by]])
+    above = rank(seen["owner"], seen[box.by], box.least) - 1
+    others = np.bincount(level)[level] - np.bincount(row)[row]
+    same = np.isin(row, own)
+    return same | np.isin(level, level[same & (above + others >= box.n)])
 
 
 def _same(values: NDArray[np.generic], value: object) -> Mask:

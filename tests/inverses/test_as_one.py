@@ -8,63 +8,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from inverses.answer import Answer
-from inverses.as_one import able
 from inverses.limits import Limits
-from inverses.making import made_by
 from inverses.outline import fewest
-from inverses.plans import Hop
-from inverses.registry import Registry
 from inverses.samples import Sample, samples
 from inverses.sweeps import Sweep, Swept
-from inverses.trace import trace
-from inverses.trials import data_of, found_as_one, found_by, inversions
-from pipelines.boxes.box import ArrayBox, Box
+from pipelines.boxes.box import ArrayBox, Box, RowBox
 from pipelines.boxes.landcover import FindRegions, Label
 from pipelines.boxes.window import WindowMean
 from pipelines.contents import held_array
 from pipelines.errors import Refused, TooDear
 from pipelines.filters import Filter, Span, span, where
-from pipelines.pipeline import Pipeline
-from pipelines.run import run
-from pipelines.workspace import Workspace
-from tests import laws
+from tests.inverses.asked_as_one import (
+    REGISTRY,
+    assert_caught_as_one,
+    cells_of,
+    holds,
+    sweep_of,
+    traced,
+)
 from tests.inverses.families import PATIENCE
 from tests.speed.every import smooth_field
 
-REGISTRY = Registry.of()
-KINDS = [k for k in REGISTRY.boxes.values() if issubclass(k, ArrayBox) and k.takes and k.flat]
+KINDS = [
+    k for k in REGISTRY.boxes.values() if issubclass(k, ArrayBox | RowBox) and k.takes and k.flat
+]
 SWEPT = [k for k in KINDS if any(issubclass(k, s.box) for s in REGISTRY.sweeps)]
 pytestmark = PATIENCE
 MANY = max(300, settings().max_examples)
-
-
-def hops(sample: Sample, registry: Registry = REGISTRY) -> Iterator[tuple[Hop, Filter]]:
-    """Every way back from what a box made that can be gone as one, and all data there."""
-    made = made_by(sample.box, sample.inputs)
-    for port, source in sample.inputs.items():
-        every = inversions(registry, sample.box, port, made, source, sample.inputs)
-        yield from ((hop, data_of(made)) for _, _, hop in every if able(hop))
-
-
-def holds(sample: Sample, some: st.DataObject, registry: Registry = REGISTRY) -> int:
-    """Hold the law for some of the data; how many ways back there were."""
-    ways = 0
-    for hop, at in hops(sample, registry):
-        chosen = some.draw(st.lists(st.booleans(), min_size=len(at), max_size=len(at)))
-        mine = at[np.flatnonzero(chosen)]
-        if len(mine):
-            alone = Filter(np.arange(len(mine)), mine.spans)
-            laws.as_one(found_as_one(hop, mine), set().union(*found_by(hop, alone)))
-        ways += 1
-    return ways
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
@@ -80,9 +55,10 @@ def test_as_one_or_one_by_one_the_same_is_found(kind: type[Box]) -> None:
     assert sum(ways) >= len(ways)
 
 
-def test_boxes_that_must_verify_what_windows_or_regions_share_have_sweeps() -> None:
+def test_boxes_that_must_verify_what_windows_regions_or_groups_share_have_sweeps() -> None:
     names = {"window_extreme", "vorticity", "label", "find_regions", "mosaic", "mosaic_of_three"}
-    assert {k.name for k in SWEPT} == {*names, "choose", "composite", "reduce_extreme"}
+    of_cells = {*names, "choose", "composite", "reduce_extreme"}
+    assert {k.name for k in SWEPT} == {*of_cells, "top_n", "grid_rows", "rasterize_tracks"}
 
 
 def all_that_was_read(
@@ -102,8 +78,8 @@ def one_too_few(box: Label, asked: Any, port: str, inputs: Any, ranges: Any) -> 
 
 
 def _right(*given: Any) -> Iterator[Swept]:
-    (sweep,) = [s for s in REGISTRY.sweeps if s.box is Label]
-    return sweep.function(*given)
+    found: Iterator[Swept] = sweep_of(Label)(*given)
+    return found
 
 
 def only_where_it_starts(box: WindowMean, at: Filter, source: Any) -> Filter:
@@ -131,30 +107,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_as_one_is_caught(case: str) -> None:
-    kind, registry = WRONG[case]
-
-    @given(sample=samples(kind), some=st.data())
-    @settings(max_examples=100, derandomize=True, database=None)
-    def each(sample: Sample, some: st.DataObject) -> None:
-        holds(sample, some, registry)
-
-    with pytest.raises((AssertionError, ExceptionGroup), match=r"as one|violat|distinct"):
-        each()
-
-
-def traced(
-    text: str, folder: Path, spark: SparkSession, where: str | None = None, **asked: Any
-) -> Answer:
-    """What is behind what a pipeline made, asked in a workspace of its own."""
-    workspace = Workspace.create(folder / "workspace")
-    if "made" not in workspace.names():
-        run(Pipeline.from_text(text), workspace, spark)
-    return trace(workspace, "made", where, spark=spark, **asked)
-
-
-def cells_of(answer: Answer, name: str) -> set[tuple[Any, ...]]:
-    found = answer.cells(name).drop_columns(["value"])
-    return set(zip(*(found[c].to_pylist() for c in found.column_names), strict=True))
+    assert_caught_as_one(*WRONG[case])
 
 
 BOXES = {
@@ -223,33 +176,6 @@ def test_the_sweep_of_the_box_itself_comes_before_that_of_what_it_is_like() -> N
     registry = replace(REGISTRY, sweeps=(*REGISTRY.sweeps, own))
     assert registry.sweep_of(FindRegions()) == own
     assert registry.sweep_of(Label()) != own
-
-
-def test_rows_that_very_many_share_are_looked_at_once(tmp_path: Path, spark: SparkSession) -> None:
-    rows = pa.table({"k": np.arange(12_000) % 3, "x": np.arange(12_000.0)})
-    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=2048)
-    text = f"""
-name: x
-sources: {{rows: {{path: {tmp_path / "rows.parquet"}, kind: table}}}}
-boxes: {{made: {{box: rank, inputs: {{rows: rows}}, params: {{by: x, keys: k}}}}}}
-"""
-    answer = traced(text, tmp_path, spark, "k < 2 or x < 9000")
-    assert sorted(answer.cells("rows")["x"].to_pylist()) == rows["x"].to_pylist()
-    of_one = traced(text, tmp_path, spark, "k = 2 and x < 9000", attributes=["x"])
-    assert len(of_one.cells("rows")) == 3000
-
-
-def test_what_very_many_share_and_must_be_verified_is_refused_before_it_is_read(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    pq.write_table(pa.table({"k": [0] * 9000, "x": np.arange(9000.0)}), tmp_path / "rows.parquet")
-    text = f"""
-name: x
-sources: {{rows: {{path: {tmp_path / "rows.parquet"}, kind: table}}}}
-boxes: {{made: {{box: top_n, inputs: {{rows: rows}}, params: {{by: x, n: 9000, keys: k}}}}}}
-"""
-    with pytest.raises(TooDear, match=r"look at up to .* rows"):
-        traced(text, tmp_path, spark, limits=Limits(cells=1_000_000))
 
 
 def test_boxes_that_leave_a_dimension_open_are_merged_with_others_and_lose_nothing(

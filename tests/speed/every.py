@@ -15,6 +15,7 @@ import yaml
 from inverses.registry import Registry
 from pipelines.arrays import coordinate
 from pipelines.boxes.box import Box
+from pipelines.columns import listed
 from pipelines.datasets import Location, Pressure, Table
 from pipelines.pipeline import Pipeline
 from pipelines.tables import column, matching
@@ -30,6 +31,31 @@ def pipelines_of_every_box(home: Path) -> Iterator[tuple[str, Pipeline, Asked]]:
     for name, box in Registry.of().boxes.items():
         if box.takes:
             yield name, Pipeline.from_text(_text(box, field, rows)), asked
+
+
+SHARED = "a, b, c"  # no column of these tells few rows apart, nor are they in any order
+NASTY: dict[str, dict[str, object]] = {
+    "top_n": {"by": "x", "n": 20_000},
+    "rank": {"by": "x"},
+    "aggregate": {"keys": SHARED, "what": "x:max, y:mean"},
+    "project": {"columns": SHARED},
+    "grid_rows": {"how": "mean", "of": "x", "time": "", "resolution": 0.5},
+}
+
+
+def pipelines_over_a_large_table(home: Path, count: int) -> Iterator[tuple[str, Pipeline]]:
+    """Boxes over rows in no order, of which very many share others or may be anywhere."""
+    chance = np.random.default_rng(2)
+    rows = {n: chance.integers(0, 60, count) for n in listed(SHARED)}
+    rows |= {n: chance.normal(0, 1, count) for n in ("x", "y")}
+    rows |= {"lat": chance.uniform(-90, 90, count), "lon": chance.uniform(0, 360, count)}
+    path = home / "large.parquet"
+    pq.write_table(pa.table(rows), path, row_group_size=2048)
+    for name, params in NASTY.items():
+        made = {"box": name, "inputs": {"rows": "rows"}, "params": params}
+        sources = {"rows": {"path": str(path), "kind": "table"}}
+        text = yaml.safe_dump({"name": "large", "sources": sources, "boxes": {"made": made}})
+        yield name, Pipeline.from_text(text)
 
 
 def asked(workspace: Workspace) -> str | None:

@@ -20,13 +20,14 @@ from pipelines.run import run
 from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 from tests.speed.benchmarks import Scale
-from tests.speed.every import pipelines_of_every_box
+from tests.speed.every import pipelines_of_every_box, pipelines_over_a_large_table
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured, side_by_side
 
 Edges = tuple[np.ndarray, np.ndarray]
 FEW = 5  # turns of what takes long
+LARGE = 200_000  # rows
 SMALLER = Aim("<=", 0.001)
 
 
@@ -253,7 +254,19 @@ def worst(bench: Bench, scale: Scale) -> list[Row]:
             with bench.scratch() as folder:
                 one[name] = _compared(bench, pipeline, workspace, where, folder)
                 everything[name] = _compared(bench, pipeline, workspace, None, folder)
-    return [_dearest("one datum", one), _dearest("all of it", everything)]
+    large = _of_large_table(bench)
+    return [_dearest("one datum", one), _dearest("all of it", everything), large]
+
+
+def _of_large_table(bench: Bench) -> Row:
+    """The dearest trace of all that boxes over a large table made, against running them again."""
+    found: dict[str, Measured] = {}
+    with bench.scratch() as home, bench.scratch() as folder:
+        for name, pipeline in pipelines_over_a_large_table(home, LARGE):
+            workspace = Workspace.create(home / name)
+            run(pipeline, workspace, bench.spark)
+            found[name] = _compared(bench, pipeline, workspace, None, folder)
+    return _dearest("all of a large table", found)
 
 
 def _dearest(of: str, found: Mapping[str, Measured]) -> Row:

@@ -58,6 +58,7 @@ def test_a_benchmark_of_the_library_gives_ratios(
     name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "FEW", 3)
+    monkeypatch.setattr(library, "LARGE", 3000)
     monkeypatch.setattr(library, "SUBJECTS", library.SUBJECTS[1:2])
     monkeypatch.setattr(library, "pipelines_of_every_box", two_of_every_box)
     rows = BENCHMARKS[name](bench, TINY)
