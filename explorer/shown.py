@@ -19,9 +19,10 @@ from inverses.plans import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter, span
+from pipelines.filters import Filter
 from pipelines.predicates import parsed
 from pipelines.sources import check_unchanged
+from pipelines.spans import span
 from pipelines.tables import count, matching, schema_of
 
 

@@ -15,7 +15,8 @@ from inverses.plans import Level, Plan
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import Refused
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import column
 
 SAMPLE = 10

@@ -18,8 +18,9 @@ from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
 from pipelines.boxes.box import RowBox
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
 from pipelines.likeness import alike
+from pipelines.spans import Span, span
 
 CELLS = 100_000  # looked at for single data, past which all are asked about as one
 PAIRS = 1_000_000  # of a datum and a row, looked at for single data before it is so too

@@ -23,7 +23,8 @@ from inverses.samples import Sample, samples
 from inverses.trials import Items, data_of, found_by, inversions, tuples_of_array
 from pipelines.boxes.box import INSTEAD, STATED, Box
 from pipelines.datasets import Array, Attribute, Table
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import matching
 
 TRIALS = 100

@@ -19,7 +19,8 @@ from pipelines.arrays import coordinate
 from pipelines.boxes.box import Box
 from pipelines.contents import held_array
 from pipelines.datasets import TUPLE, Array, Attribute, Key, Table
-from pipelines.filters import Filter, Span, wrapped
+from pipelines.filters import Filter, wrapped
+from pipelines.spans import Span
 from pipelines.workspace import Workspace
 
 

@@ -20,7 +20,8 @@ from pipelines.boxes.box import Box
 from pipelines.contents import held_table
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.errors import WhenceError
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import column, held, matching, rows_in
 
 

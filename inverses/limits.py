@@ -13,7 +13,8 @@ from inverses.outline import Part, Price
 from inverses.plans import Plan
 from pipelines.datasets import Array, Group, Table
 from pipelines.errors import TooDear
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import bounds
 
 JOB_SECONDS = 1.0

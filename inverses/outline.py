@@ -13,7 +13,8 @@ from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
 from pipelines.datasets import ELEMENT, Array, Group, Key, Table
-from pipelines.filters import Filter, span
+from pipelines.filters import Filter
+from pipelines.spans import span
 
 VARIABLE = "variable"
 MANY = 10_000  # data past which nobody looks at what is behind each by itself

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.datasets import Array
-from pipelines.filters import Filter, Span, wrapped
+from pipelines.filters import Filter, wrapped
+from pipelines.spans import Span
 
 Indices = NDArray[np.int64]
 

@@ -19,8 +19,9 @@ from pipelines.arrays import Chunk, coordinate, inside, touched
 from pipelines.boxes.box import CellBox, TableBox
 from pipelines.contents import MadeCells, held_table
 from pipelines.datasets import Array, Group, Key, Table
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
 from pipelines.sharing import rows_of_chunks
+from pipelines.spans import Span
 from pipelines.tables import GROUP_ROWS, restricted, rows_in
 from pipelines.tables import touched as groups_touched
 

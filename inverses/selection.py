@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Attribute, Dataset, Table
 from pipelines.errors import Refused, TooDear
-from pipelines.filters import Filter, Span, lattice
+from pipelines.filters import Filter, lattice
 from pipelines.predicates import Predicate, parsed
 from pipelines.sources import check_unchanged
+from pipelines.spans import Span
 from pipelines.tables import as_filter, matching, schema_of
 from pipelines.workspace import Workspace
 

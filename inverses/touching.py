@@ -14,7 +14,8 @@ from inverses.outline import VARIABLE, combined, parts_of
 from inverses.plans import Hop
 from pipelines.datasets import Array, Group, Table
 from pipelines.ends import least_and_greatest
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
+from pipelines.spans import Span, span
 from pipelines.tables import as_filter, bounds, column, held, rows_in, schema_of
 
 Indices = NDArray[np.int64]

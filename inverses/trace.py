@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import NO_LINKS, Answer, Found, Links
 from inverses.candidates import Question
-from inverses.inverting import Work, asked_alone, inverted
+from inverses.inverting import inverted
 from inverses.limits import Limits
 from inverses.outline import Part, Price
 from inverses.plans import Plan
@@ -22,6 +22,7 @@ from inverses.registry import Registry
 from inverses.replay import Again
 from inverses.selection import Selection, select
 from inverses.wishes import Plans, checked_plans
+from inverses.work import Work, asked_alone
 from pipelines.arrays import Chunk, touched
 from pipelines.datasets import Array, Key, Table
 from pipelines.sources import check_unchanged

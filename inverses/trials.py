@@ -12,13 +12,14 @@ from pyspark.sql import SparkSession
 
 from inverses.candidates import BEFORE_ROW, Question
 from inverses.guarantees import COMPLETE, EXACT, Guarantee
-from inverses.inverting import Work, invert, inverted_as_one, steps_of
+from inverses.inverting import invert, inverted_as_one, steps_of
 from inverses.limits import Limits
 from inverses.outline import parts_of
 from inverses.planner import Arrow, inversion_of
 from inverses.plans import Hop, Inversion, Level
 from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
+from inverses.work import Work
 from pipelines.arrays import inside
 from pipelines.boxes.box import Box
 from pipelines.datasets import TUPLE, Array, Attribute, Table

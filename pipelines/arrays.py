@@ -16,7 +16,8 @@ from pipelines.datasets import Array, check_kept
 from pipelines.ends import whole
 from pipelines.errors import Failed, WhenceError
 from pipelines.files import File, open_file, reason, under_our_names
-from pipelines.filters import Filter, Span, lattice
+from pipelines.filters import Filter, lattice
+from pipelines.spans import Span
 
 Ranges = Mapping[str, tuple[int, int]]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import Refused
-from pipelines.filters import Span, span
+from pipelines.spans import Span, span
 
 MOST_BINS = 1_000_000
 CIRCLE = 360.0

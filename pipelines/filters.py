@@ -9,95 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.ends import further, least_and_greatest
+from pipelines.ends import further
 from pipelines.likeness import alike, overlaps, pairs, runs
-from pipelines.moments import in_words
+from pipelines.spans import Span, Values, everything, joined, span, told
 
-Values = NDArray[Any]
 Meeting = Callable[[Values, Values, Values], tuple[Values, Values]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Span:
-    """Values from `low` to `high`, both included: one range, or one range per box of a filter.
-
-    >>> span(3).grown(2)
-    1..5
-    >>> span(1, 4).grown(2, low=0)
-    0..6
-    """
-
-    low: Values
-    high: Values
-
-    def __repr__(self) -> str:
-        return " or ".join(_range(a, b) for a, b in zip(self.low, self.high, strict=True))
-
-    def __len__(self) -> int:
-        return len(self.low)
-
-    def __getitem__(self, index: Values) -> Span:
-        return Span(self.low[index], self.high[index])
-
-    def __and__(self, other: Span) -> Span:
-        mine, theirs = (_comparable(s) for s in (self, other))
-        return Span(np.maximum(mine.low, theirs.low), np.minimum(mine.high, theirs.high))
-
-    def grown(self, reach: Any, low: Any = None, high: Any = None) -> Span:
-        """This span, `reach` wider at both ends, kept from `low` to `high`."""
-        wide = self.stretched(reach * np.int64(-1), reach)
-        return Span(
-            wide.low if low is None else np.maximum(wide.low, low),
-            wide.high if high is None else np.minimum(wide.high, high),
-        )
-
-    def moved(self, by: Any) -> Span:
-        """This span, `by` further up."""
-        return self.stretched(by, by)
-
-    def stretched(self, below: Any, above: Any) -> Span:
-        """This span, its low end `below` further up and its high one `above`; open ends stay."""
-        return Span(further(self.low, below), further(self.high, above))
-
-    def repeated(self, times: int) -> Span:
-        """This one range, for each of many boxes."""
-        return Span(np.repeat(self.low, times), np.repeat(self.high, times))
-
-    def holds(self, values: Values) -> NDArray[np.bool_]:
-        """Which of `values` (one per range, or any against one range) are inside."""
-        return np.asarray((values >= self.low) & (values <= self.high))
-
-    @property
-    def open(self) -> NDArray[np.bool_]:
-        """Which ranges hold everything, even what compares with nothing, like NaN."""
-        low, high = least_and_greatest(self.low.dtype)
-        return np.asarray((self.low == low) & (self.high == high))
-
-    @property
-    def single(self) -> bool:
-        """Whether each range is a single value."""
-        kind = self.low.dtype.kind
-        return self.low is self.high or np.array_equal(self.low, self.high, equal_nan=kind == "f")
-
-    @property
-    def endless(self) -> bool:
-        """Whether ranges have no low end, and ranges no high one: all of them may hold less."""
-        low, high = least_and_greatest(self.low.dtype)
-        return bool((self.low == low).any() and (self.high == high).any())
-
-    @property
-    def empty(self) -> NDArray[np.bool_]:
-        return np.asarray(self.low > self.high)
-
-
-def span(low: Any, high: Any = None) -> Span:
-    """The span from `low` to `high` (or of the one value `low`): scalars or arrays.
-
-    >>> span([1, 5], [2, 9])
-    1..2 or 5..9
-    """
-    bottom = np.atleast_1d(np.asarray(low))
-    return Span(bottom, bottom if high is None else np.atleast_1d(np.asarray(high)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +48,7 @@ class Filter:
         keys = dict.fromkeys([*self.spans, *other.spans])
         return Filter(
             np.concatenate([self.owner, other.owner]),
-            {k: _joined(self._open(k, other), other._open(k, self)) for k in keys},
+            {k: joined(self._open(k, other), other._open(k, self)) for k in keys},
         )
 
     def __and__(self, other: Filter) -> Filter:
@@ -145,7 +61,7 @@ class Filter:
         """The span of `key`, or one that holds everything `other` may hold there."""
         if key in self.spans:
             return self.spans[key]
-        return _everything(other.spans[key].low.dtype, len(self))
+        return everything(other.spans[key].low.dtype, len(self))
 
     @property
     def points(self) -> float:
@@ -237,7 +153,7 @@ class Filter:
         return boxes[0] if len(boxes) == 1 else " or ".join(f"({b})" for b in boxes)
 
     def _box(self, i: int) -> str:
-        shown = ((k, _range(s.low[i], s.high[i])) for k, s in self.spans.items())
+        shown = ((k, told(s.low[i], s.high[i])) for k, s in self.spans.items())
         words = [f"{k} {r}" if ".." in r else f"{k} = {r}" for k, r in shown if r]
         return " and ".join(words) or "everything"
 
@@ -300,34 +216,6 @@ def lattice(
     for axis in reversed(range(low.shape[1])):
         rest, points[:, axis] = np.divmod(rest, sizes[box, axis])
     return box, points + low[box]
-
-
-def _comparable(each: Span) -> Span:
-    """A span whose ends numpy can compare with others': texts as objects."""
-    texts = each.low.dtype.kind == "U"
-    return Span(each.low.astype(object), each.high.astype(object)) if texts else each
-
-
-def _joined(first: Span, second: Span) -> Span:
-    return Span(np.concatenate([first.low, second.low]), np.concatenate([first.high, second.high]))
-
-
-def _everything(dtype: np.dtype[Any], size: int) -> Span:
-    low, high = least_and_greatest(dtype)
-    return Span(np.full(size, low, dtype), np.full(size, high, dtype))
-
-
-def _range(low: Any, high: Any) -> str:
-    """A range in words; nothing if it restricts nothing."""
-    if (low, high) == least_and_greatest(np.asarray(low).dtype):
-        return ""
-    return _shown(low) if low == high else f"{_shown(low)}..{_shown(high)}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, np.datetime64):
-        return in_words(value)
-    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
 
 
 def _literal(value: Any) -> str:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from pipelines.conditions import Comparison, Condition, Joined, Not, read, shortened
 from pipelines.ends import least_and_greatest
 from pipelines.errors import Refused, unknown
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
+from pipelines.spans import Span, span
 from pipelines.tables import column
 
 Join = Callable[[Any, Any], Any]

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from pipelines.contents import ends
 from pipelines.datasets import Group, Table, check_kept
 from pipelines.errors import Failed, TooDear
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
 from pipelines.likeness import matched
+from pipelines.spans import Span, span
 
 GROUP_ROWS = 2048
 TRIED = 1000  # boxes of very many, by which the columns that tell most are chosen

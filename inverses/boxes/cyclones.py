@@ -23,9 +23,10 @@ from pipelines.datasets import (
     WindSpeed,
 )
 from pipelines.ends import further
-from pipelines.filters import Filter, Span, wrapped
+from pipelines.filters import Filter, wrapped
 from pipelines.linking import EARTH_KM, code, linked, points_in, uncoded
 from pipelines.minima import REACH
+from pipelines.spans import Span
 
 MANY_STEPS = 100_000
 

@@ -6,7 +6,8 @@ from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
 from pipelines.boxes.extraction import ExtractAbove, ExtractExtrema
 from pipelines.datasets import ELEMENT, Array
-from pipelines.filters import Filter, Span, wrapped
+from pipelines.filters import Filter, wrapped
+from pipelines.spans import Span
 
 
 @weakly_inverts(

@@ -12,8 +12,9 @@ from pipelines.boxes.groups import Aggregate, RankRows, TopN, rank
 from pipelines.columns import absent, listed
 from pipelines.datasets import Measure, Table
 from pipelines.ends import least_and_greatest
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
 from pipelines.likeness import alike, matched
+from pipelines.spans import Span
 
 
 @weakly_inverts(

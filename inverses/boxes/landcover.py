@@ -25,7 +25,8 @@ from pipelines import tables
 from pipelines.arrays import Ranges, block, cells_in, touched
 from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered, with_edge
 from pipelines.datasets import ELEMENT, Array
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 EXACTLY: dict[str, Any] = {**CELLS, "needs": [COMPLETE], "promises": [COMPLETE, PURE]}

@@ -11,7 +11,8 @@ from inverses.registry import ANY, USED, weakly_inverts
 from pipelines.boxes.mapping import MapRows
 from pipelines.datasets import Table
 from pipelines.expressions import Ends
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 
 
 @weakly_inverts(MapRows, image=ANY, yields=[USED], promises=[COMPLETE, PURE, FAITHFUL])

@@ -11,8 +11,9 @@ from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import AGGREGATE, ANY, USED, weakly_inverts
 from pipelines.boxes.times import Anomaly, Climatology, ResampleMean, RollingMean
 from pipelines.datasets import ELEMENT, Array
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
 from pipelines.grouping import Groups
+from pipelines.spans import Span, span
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 

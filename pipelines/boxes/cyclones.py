@@ -37,7 +37,7 @@ from pipelines.datasets import (
     WindDirection,
     WindSpeed,
 )
-from pipelines.filters import span, where
+from pipelines.filters import where
 from pipelines.linking import code, labelled, linked, points_of
 from pipelines.minima import (
     REACH,
@@ -51,6 +51,7 @@ from pipelines.minima import (
     when,
     wind_at,
 )
+from pipelines.spans import span
 from pipelines.spark import over
 from pipelines.stores import LARGEST_CHUNK
 from pipelines.tables import column, held

@@ -20,7 +20,8 @@ from pipelines.boxes.groups import aggregated
 from pipelines.columns import bearing, check_known, gathered
 from pipelines.datasets import Attribute, Dataset, Quantity, Table, Time
 from pipelines.errors import Refused, unknown
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import column, held
 
 Given = Mapping[str, tuple[Attribute, ...]]

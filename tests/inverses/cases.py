@@ -25,7 +25,8 @@ from inverses.trials import Items, data_of, found_by, inversions
 from pipelines.boxes.box import REMOVAL, STATED, Box
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Array, Attribute, Quantity, Table, Text, Time
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from pipelines.tables import column, held, matching, rows_in
 from tests import laws
 

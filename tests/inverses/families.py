@@ -23,10 +23,11 @@ from pipelines.arrays import chunks_of, inside
 from pipelines.boxes.box import ArrayBox
 from pipelines.contents import HeldCells
 from pipelines.datasets import Array
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
 from pipelines.here import Here
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
+from pipelines.spans import Span
 from pipelines.workspace import Workspace
 from tests.files import grid
 from tests.inverses.cases import Case

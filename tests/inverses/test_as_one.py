@@ -22,7 +22,8 @@ from pipelines.boxes.landcover import FindRegions, Label
 from pipelines.boxes.window import WindowMean
 from pipelines.contents import held_array
 from pipelines.errors import Refused, TooDear
-from pipelines.filters import Filter, Span, span, where
+from pipelines.filters import Filter, where
+from pipelines.spans import Span, span
 from tests.inverses.asked_as_one import (
     REGISTRY,
     assert_caught_as_one,
@@ -134,7 +135,7 @@ def test_on_spark_and_here_a_whole_array_has_behind_it_what_its_cells_have(
     for module in ("inverses.outline", "inverses.as_one"):
         monkeypatch.setattr(f"{module}.MANY", 0)
     here = traced(text, tmp_path, spark, asked)
-    monkeypatch.setattr("inverses.inverting.HERE", -1)
+    monkeypatch.setattr("inverses.work.HERE", -1)
     on_spark = traced(text, tmp_path, spark, asked)
     assert on_spark.spark["jobs"] > 0
     for answer in (here, on_spark):

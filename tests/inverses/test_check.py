@@ -32,7 +32,8 @@ from pipelines.boxes.relational import Distinct
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Array, Attribute, Pressure, Quantity, Time
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from tests.inverses import wrong
 
 REGISTRY = Registry.of()

@@ -23,8 +23,9 @@ from inverses.selection import Selection
 from inverses.trace import carry_out
 from pipelines.boxes.box import Port, TableBox
 from pipelines.datasets import TUPLE, Attribute, Made, Table, Type
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
 from pipelines.here import Here
+from pipelines.spans import Span, span
 from pipelines.tables import column
 from tests import laws, oracles
 from tests.inverses.wrong import assert_caught

@@ -21,7 +21,8 @@ from pipelines.boxes.landcover import Composite, FindRegions, Label, Mosaic, Mos
 from pipelines.contents import held_array
 from pipelines.datasets import Array, Attribute, Quantity
 from pipelines.errors import Refused
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (

@@ -30,7 +30,8 @@ from pipelines.boxes.relational import FilterRows
 from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Made, Quantity, Table
 from pipelines.errors import Refused
-from pipelines.filters import Filter, Span, span, where
+from pipelines.filters import Filter, where
+from pipelines.spans import Span, span
 from pipelines.tables import touched
 from tests.inverses.cases import Case, check, small_tables
 from tests.inverses.families import PATIENCE

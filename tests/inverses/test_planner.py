@@ -18,7 +18,8 @@ from inverses.selection import Selection
 from pipelines.boxes.box import Port, TableBox
 from pipelines.datasets import Attribute, Made, Table, Type
 from pipelines.errors import Refused
-from pipelines.filters import Filter, span
+from pipelines.filters import Filter
+from pipelines.spans import span
 
 Key, Total = Type("Key"), Type("Total")
 FRESH = Property("fresh", unites=True)

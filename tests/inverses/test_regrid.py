@@ -17,7 +17,8 @@ from inverses.guarantees import EXACT
 from pipelines.boxes.regrid import Coarsen, Regrid
 from pipelines.datasets import Array
 from pipelines.errors import Refused
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import FEW, MANY, cells, in_parts, traced

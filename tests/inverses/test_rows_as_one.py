@@ -85,7 +85,7 @@ def test_the_whole_of_a_large_top_n_looks_at_each_row_once_and_finds_what_its_ro
     params: str, here: bool, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = highest(tmp_path, 20_000, params)
-    monkeypatch.setattr("inverses.inverting.HERE", 2**24 if here else -1)
+    monkeypatch.setattr("inverses.work.HERE", 2**24 if here else -1)
     whole = traced(text, tmp_path, spark, limits=Limits(cells=20_000))
     assert (whole.spark["jobs"] == 0) == here
     with pytest.raises(Refused, match="asked about as one"):
@@ -119,7 +119,7 @@ def test_rows_that_may_be_anywhere_are_looked_for_in_few_and_long_stretches(
     pieces: list[int] = []
     read = candidates.read
     monkeypatch.setattr(
-        "inverses.inverting.read", lambda *given: pieces.append(len(given[1][1])) or read(*given)
+        "inverses.work.read", lambda *given: pieces.append(len(given[1][1])) or read(*given)
     )
     values = np.random.default_rng(0).permutation(20_480)
     rows = pa.table({"a": values // 160, "b": values % 160, "c": values})

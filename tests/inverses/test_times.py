@@ -19,7 +19,8 @@ from pipelines.boxes.times import Anomaly, Climatology, ResampleMean, RollingMea
 from pipelines.contents import held_array
 from pipelines.datasets import Array
 from pipelines.errors import Refused
-from pipelines.filters import Filter, Span
+from pipelines.filters import Filter
+from pipelines.spans import Span
 from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from inverses.registry import Registry
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import Array, Table
-from pipelines.filters import Filter, Span, span
+from pipelines.filters import Filter
+from pipelines.spans import Span, span
 from tests.laws import INDEX
 
 REGISTRY = Registry.of()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pipelines.arrays import inside
 from pipelines.contents import held_array
 from pipelines.ends import least_and_greatest
-from pipelines.filters import Filter, Span, lattice, span, where, wrapped
+from pipelines.filters import Filter, lattice, where, wrapped
+from pipelines.spans import Span, span
 from pipelines.tables import rows_in
 
 KEYS = ("a", "b")

@@ -128,7 +128,7 @@ def test_the_chunks_that_are_told_are_those_that_processes_open_and_each_is_open
 def test_what_needs_no_verification_is_the_same_read_here_or_by_spark(
     everything: Answer, demo: Workspace, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inverses.inverting.HERE", -1)
+    monkeypatch.setattr("inverses.work.HERE", -1)
     by_spark = trace(demo, "tracks", None, spark=spark)
     assert by_spark.spark["jobs"] == 2
     for name, found in everything.lineage.items():
