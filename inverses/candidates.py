@@ -70,6 +70,12 @@ class Question:
         return self.sweep is not None or any(self.checks)
 
     @property
+    def at_once(self) -> bool:
+        """Whether all data are decided on together, and so soon that no Spark job is needed."""
+        checks = (v for each in self.checks for c in each for v in c.verify)
+        return isinstance(self.source, Table) and all(v.at_once for v in checks)
+
+    @property
     def together(self) -> bool:
         """Whether all candidates of a datum must be seen at once, to tell which of them count."""
         checks = (v for each in self.checks for c in each for v in c.verify)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Values = NDArray[Any]
 Whole = NDArray[np.int64]
+MOST = 2**62
 
 
 def alike(columns: list[Values]) -> Whole:
@@ -19,11 +20,15 @@ def alike(columns: list[Values]) -> Whole:
     >>> alike([np.array([0.0, np.nan, -0.0, np.nan]), np.array(["p", "q", "p", "p"])]).tolist()
     [0, 1, 0, 2]
     """
-    found = np.zeros(len(columns[0]), np.int64)
-    for each in columns:
-        number = _encoded(each)
-        found = _encoded(found * (number.max(initial=0) + 1) + number)
-    return found
+    found, sizes = np.zeros(len(columns[0]), np.int64), 1
+    for number in map(_encoded, columns):
+        size = int(number.max(initial=0)) + 1
+        if sizes * size > MOST:
+            found = _encoded(found)
+            sizes = int(found.max()) + 1
+        found = found * size + number
+        sizes *= size
+    return _encoded(found)
 
 
 def matched(one: Sequence[Values], other: Sequence[Values]) -> tuple[Whole, Whole]:
