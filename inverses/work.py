@@ -118,7 +118,7 @@ def answered(
     pieces = paid(work, source, parts)
     if not pieces:
         return question.schema.empty_table()
-    if question.sweep is not None and work.bytes[source.key] <= HERE:
+    if question.checked and question.at_once and work.bytes[source.key] <= HERE:
         return done(work, source, label, [pieces], partial(_together, question), question.schema)
     if question.checked:
         return _watched(work, label, _frame(work.spark, question, pieces, len(parts)))

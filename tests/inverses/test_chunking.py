@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverses import inverting
+from inverses import work
 from inverses.registry import Registry
 from tests import laws, skies, strategies
 from tests.inverses import wrong
@@ -117,5 +117,5 @@ def test_a_verification_that_mixes_what_it_sees_together_is_caught(home: Path) -
 def test_a_trace_that_settles_each_piece_for_itself_is_caught(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inverting, "straddles", lambda pieces, parts: False)
+    monkeypatch.setattr(work, "straddles", lambda pieces, parts: False)
     wrong.assert_caught(lambda data: check_traces(data, home), CUT)
