@@ -73,8 +73,9 @@ class Made:
 class Dataset:
     """One version of a named table or array in a workspace.
 
-    One that is not `kept` has a description and no files. Where its data come from anything but
-    files, they come from its `content` (see `pipelines/contents.py`), which is never written down.
+    One that is not `kept` has a description and no files. Its `checksum` is of all that a run
+    wrote. Where its data come from anything but files, they come from its `content` (see
+    `pipelines/contents.py`), which is never written down.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Dataset:
     origin: Mapping[str, Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     kept: bool = True
+    checksum: str = ""
     content: Any = None
 
     @property

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from pipelines.datasets import Dataset
 
@@ -28,7 +30,7 @@ def seen(path: Path) -> dict[str, Any]:
 
 def summed(path: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     """What was seen at a path, with its checksum unless it is very large."""
-    return {**known, "checksum": _checksum(path) if known["size"] <= WHOLE_CHECKSUM else None}
+    return {**known, "checksum": sum_at(path) if known["size"] <= WHOLE_CHECKSUM else None}
 
 
 def rests(path: Path, known: Mapping[str, Any]) -> bool:
@@ -37,9 +39,36 @@ def rests(path: Path, known: Mapping[str, Any]) -> bool:
 
 
 def content(dataset: Dataset) -> str:
-    """What a dataset holds, in one sum: of its content, or of names and times if it is large."""
+    """What a dataset holds, in one sum.
+
+    What a run has made was summed while it was written; of a source it is its content, or names
+    and times if it is large.
+    """
+    if dataset.checksum:
+        return dataset.checksum
     known = dataset.origin or fingerprint(Path(dataset.path))
     return str(known["checksum"] or known["times"])
+
+
+def sum_of(parts: Any) -> str:
+    """One sum of some plain data."""
+    return xxhash.xxh3_128_hexdigest(json.dumps(parts, default=str).encode())
+
+
+def sum_of_values(named: Mapping[str, NDArray[Any]]) -> str:
+    """One sum of some arrays with their names, shapes and kinds of values.
+
+    >>> one, other = np.zeros(3), np.array([0.0, 0.0, -0.0])
+    >>> sum_of_values({"a": one}) == sum_of_values({"a": one.copy()}) != sum_of_values({"a": other})
+    True
+    """
+    total = xxhash.xxh3_128()
+    for name, values in named.items():
+        total.update(json.dumps([name, values.shape, values.dtype.str]).encode())
+        # Dates of unusual calendars are objects, whose bytes say only where they lie.
+        plain = values.astype(str) if values.dtype.kind == "O" else values
+        total.update(np.ascontiguousarray(plain).view(np.uint8).data)
+    return total.hexdigest()
 
 
 def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) -> bool:
@@ -52,7 +81,7 @@ def unchanged(path: Path, known: Mapping[str, Any], parts: Iterable[Path] = ()) 
     found = _outside(path)
     if known["checksum"] is None:
         return bool(found.times == known["times"])
-    return bool(found.size == known["size"] and _checksum(path) == known["checksum"])
+    return bool(found.size == known["size"] and sum_at(path) == known["checksum"])
 
 
 def _rests(root: Path, part: Path, since: int) -> bool:
@@ -80,7 +109,7 @@ def _outside(path: Path) -> Outside:
     return Outside(sum(f.size for f in files), times, max(f.happened for f in files + folders))
 
 
-def _checksum(path: Path) -> str:
+def sum_at(path: Path) -> str:
     """The names and contents of all files in one sum, made to notice change at little cost."""
     total, piece = xxhash.xxh3_128(), memoryview(bytearray(PIECE))
     for file in _below(path)[0]:

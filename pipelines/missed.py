@@ -139,8 +139,8 @@ def _in_order(found: Mapping[Key, Dataset]) -> list[Key]:
 
 
 def _fingerprint(dataset: Dataset) -> str:
-    """That of a source; what was made is not read again to find out what it was."""
-    return content(dataset) if dataset.origin else ""
+    """The one that is known: what was made is not read again to find out what it was."""
+    return content(dataset) if dataset.origin or dataset.checksum else ""
 
 
 def _lines(workspace: Workspace) -> list[Line]:

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pipelines.arrays import Ranges, chunks_of, coordinate
 from pipelines.boxes.box import ArrayBox, Box, Grid, TableBox
 from pipelines.datasets import Array, Attribute, Dataset, Group, Made, Table
+from pipelines.fingerprints import sum_at, sum_of, sum_of_values
 from pipelines.history import History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_dataset, fingerprinted
@@ -37,8 +38,10 @@ STATS = pa.schema(
         ("rows", pa.int64()),
         ("bytes", pa.int64()),
         ("bounds", pa.string()),
+        ("sum", pa.string()),
     ]
 )
+FILLED = pa.schema([("block", pa.string()), ("sum", pa.string())])
 
 
 def run(
@@ -106,8 +109,7 @@ class Run:
         if isinstance(box, ArrayBox):
             frame, array = _filling(box, inputs, self.spark, stage, name)
             self.entry.begin()
-            frame.toArrow()
-            return array
+            return _filled(array, frame.toArrow())
         assert isinstance(box, TableBox)
         frame = box.run(inputs, self.spark)
         stats = writing(frame, stage)
@@ -161,7 +163,9 @@ def written(
 ) -> Table:
     """The table that was written, with the bounds of its row groups."""
     schema = to_arrow_schema(frame.schema)
-    groups = [Group(**{**g, "bounds": json.loads(g["bounds"])}) for g in stats.to_pylist()]
+    told = stats.to_pylist()
+    sums = sorted({(each["file"], each.pop("sum")) for each in told})
+    groups = [Group(**{**each, "bounds": json.loads(each["bounds"])}) for each in told]
     return Table(
         name=name,
         version="",
@@ -169,6 +173,7 @@ def written(
         attributes=tuple(a for a in attributes if set(a.columns) <= set(schema.names)),
         types={f.name: str(f.type) for f in schema},
         groups=tuple(sorted(groups, key=lambda g: (g.file, g.index))),
+        checksum=sum_of([str(schema), sums]),
     )
 
 
@@ -178,10 +183,12 @@ def _writer(
     def write_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         number = f"{task.partitionId():05d}" if task else uuid.uuid4().hex
-        groups = write_part(batches, folder / f"part-{number}.parquet", schema)
+        file = folder / f"part-{number}.parquet"
+        groups = write_part(batches, file, schema)
+        total = sum_at(file) if groups else ""
         spared()
-        rows = [(g.file, g.index, g.rows, g.bytes, json.dumps(g.bounds)) for g in groups]
-        yield pa.record_batch([list(c) for c in zip(*rows, strict=True)] or [[]] * 5, schema=STATS)
+        told = [{**asdict(g), "bounds": json.dumps(g.bounds), "sum": total} for g in groups]
+        yield pa.RecordBatch.from_pylist(told, STATS)
 
     return write_rows
 
@@ -193,15 +200,23 @@ def _filling(
     store = stage / "array.zarr"
     grid = box.grid(inputs)
     lay_out(store, grid)
-    array = array_of(name, grid, attributes_of(box, inputs))
+    described = sum_of([grid.metadata, grid.chunks, sum_of_values(grid.coordinates)])
+    array = replace(array_of(name, grid, attributes_of(box, inputs)), checksum=described)
     blocks = [c.ranges for c in chunks_of(array, array.variables[0])]
 
     def fill(ranges: tuple[tuple[int, int], ...]) -> Iterator[pa.RecordBatch]:
         cut = {d: (a, b + 1) for d, (a, b) in zip(array.dims, ranges, strict=True)}
-        write_block(store, box.block(inputs, cut), cut)
-        yield pa.record_batch({"n": pa.array([1], pa.int64())})
+        made = {n: np.asarray(v, grid.dtype) for n, v in box.block(inputs, cut).items()}
+        write_block(store, made, cut)
+        yield pa.record_batch([[str(ranges)], [sum_of_values(made)]], schema=FILLED)
 
-    return over(spark, blocks, fill, pa.schema([("n", pa.int64())])), array
+    return over(spark, blocks, fill, FILLED), array
+
+
+def _filled(array: Array, blocks: pa.Table) -> Array:
+    """An array with the sum of what it is and of all blocks that were written."""
+    sums = sorted((each["block"], each["sum"]) for each in blocks.to_pylist())
+    return replace(array, checksum=sum_of([array.checksum, sums]))
 
 
 def lay_out(store: Path, grid: Grid) -> None:

@@ -24,7 +24,7 @@ class Entry:
     """A run that is under way: its name, and what it has made so far.
 
     What the journal asks for is done beside it, best while Spark has the word: the journal is
-    opened and the start written, sources are named, what was made is read for its fingerprint.
+    opened and the start written, sources are named.
     """
 
     def __init__(
@@ -37,16 +37,10 @@ class Entry:
         self.run, self.began = run, time.monotonic()
         self.made: dict[str, Dataset] = {}
         self._beside, self._opening, self._naming = beside, opening, naming
-        self._contents: dict[str, Future[str]] = {}
 
     def begin(self) -> None:
-        """Start what is to be done while Spark has the word, unless that has been done.
-
-        The run is written down as begun, and what it has made so far is read.
-        """
+        """Have the run written down as begun while Spark has the word, unless that was done."""
         _ = self._sources
-        for name in self.made.keys() - self._contents.keys():
-            self._contents[name] = self._beside.submit(content, self.made[name])
 
     @cached_property
     def _journal(self) -> Future[History]:
@@ -84,10 +78,8 @@ class Entry:
 
         Where sources could not be named the run has failed, and has made nothing.
         """
-        self.begin()
         named = {} if self._sources.exception() else self.sources()
-        sources = [(dataset, content(dataset)) for dataset in named.values()]
-        return sources + [(d, self._contents[name].result()) for name, d in self.made.items()]
+        return [(each, content(each)) for each in (*named.values(), *self.made.values())]
 
 
 @contextmanager
