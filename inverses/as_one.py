@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from inverses.candidates import Question
 from inverses.guarantees import EXACT
 from inverses.limits import pairs_about
-from inverses.outline import MANY, Part, about, combined, fewest, parts_of
+from inverses.outline import (
+    MANY,
+    Part,
+    about,
+    combined,
+    fewest,
+    grid_of,
+    last_parts,
+    tells_of_cells,
+)
 from inverses.plans import Hop
 from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
@@ -23,7 +32,8 @@ from pipelines.likeness import alike
 from pipelines.spans import Span, span
 
 CELLS = 100_000  # looked at for single data, past which all are asked about as one
-PAIRS = 1_000_000  # of a datum and a row, looked at for single data before it is so too
+PAIRS = 1_000_000  # of a row and what is behind it, looked at before rows are asked about so too
+SOME = 1_000  # rows by which all are judged
 MORE = 4  # data that may share their rows, however many these are
 
 Block = tuple[Ranges, Filter]
@@ -33,29 +43,50 @@ def able(hop: Hop) -> bool:
     """Whether a hop can tell what is behind many data as one, without saying behind which.
 
     What has to be verified can if the box has a sweep. Weak inverses are asked about rows one by
-    one even then, but about regions of cells: one can if it is made for those, and alone, since
-    what two say of a region is more than what they say of its cells.
+    one even then, but about regions of cells, or of the cells that rows tell of: one can if it is
+    made for those, and alone, since what two say of a region is more than of each of its cells.
     """
-    regions = all(len(i.weak) == 1 and i.weak[0].of_regions for i in hop.inversions)
-    rows = isinstance(hop.image, Table) and isinstance(hop.source, Table)
-    cells = isinstance(hop.image, Array) and hop.box.flat and regions
-    return (rows or cells) and (sweeping(hop) or not any(i.verify for i in hop.inversions))
+    if not sweeping(hop) and any(i.verify for i in hop.inversions):
+        return False
+    if isinstance(hop.image, Table) and isinstance(hop.source, Table):
+        return True
+    alone = all(len(i.weak) == 1 for i in hop.inversions)
+    return alone and (tells_of_cells(hop) or _of_regions(hop))
+
+
+def _of_regions(hop: Hop) -> bool:
+    regions = all(w.of_regions for i in hop.inversions for w in i.weak)
+    return isinstance(hop.image, Array) and hop.box.flat and regions
 
 
 def sweeping(hop: Hop) -> bool:
     """Whether what a hop must verify can be found by a sweep, which is exact or not at all."""
-    exact = all(i.verify and i.promises >= EXACT for i in hop.inversions)
-    return hop.sweep is not None and exact
+    found = hop.levels[-1].inversions
+    exact = all(i.promises >= EXACT for i in found)
+    return hop.sweep is not None and exact and any(i.verify for i in found)
 
 
 def very_many(hop: Hop, at: Filter) -> bool:
     """Whether asking about data one by one looks at very many cells, or at rows again and again."""
+    if isinstance(hop.image, Table) and isinstance(hop.source, Table):
+        return _again_and_again(hop, hop.source, at)
     if isinstance(hop.image, Table):
-        return isinstance(hop.source, Table) and _again_and_again(hop, hop.source, at)
+        return len(at) > 1 and _looked_at_about(hop, at) > PAIRS
     if not 1 < len(at) <= MANY or not isinstance(hop.source, Array):
         return len(at) > MANY
-    parts = parts_of(hop, hop.levels[-1], at)
-    return sum(inside(hop.source, p.filter).points for p in parts) > CELLS
+    return _looked_at(hop, at) > CELLS
+
+
+def _looked_at(hop: Hop, at: Filter) -> float:
+    """How many cells are looked at for single data."""
+    assert isinstance(hop.source, Array)
+    return sum(inside(hop.source, p.filter).points for p in last_parts(hop, at))
+
+
+def _looked_at_about(hop: Hop, at: Filter) -> float:
+    """About how many that is, by some of the data: rows of a box look at about as many each."""
+    some = at[np.arange(0, len(at), 1 + len(at) // SOME)]
+    return _looked_at(hop, some) * len(at) / len(some)
 
 
 def _again_and_again(hop: Hop, source: Table, at: Filter) -> bool:
@@ -64,13 +95,14 @@ def _again_and_again(hop: Hop, source: Table, at: Filter) -> bool:
     enough = max(PAIRS, MORE * rows)
     if rows * len(at) <= enough:
         return False
-    parts = parts_of(hop, hop.levels[-1], at)
+    parts = last_parts(hop, at)
     return sum(pairs_about(source.groups, rows, p.filter) for p in parts) > enough
 
 
 def as_one(source: Table | Array, parts: list[Part]) -> list[Part]:
     """Parts in which whatever is found is found for one datum, and so looked at once."""
-    few = [fewest(source, p.filter) for p in parts]
+    rows = isinstance(source, Table)
+    few = [p.filter.overlapped() if rows else fewest(source, p.filter) for p in parts]
     one = [Filter(np.zeros(len(f), np.int64), f.spans) for f in few]
     return [replace(p, filter=f) for p, f in zip(parts, one, strict=True)]
 
@@ -118,10 +150,12 @@ def around(image: Array, blocks: list[Block]) -> Filter:
 
 def swept(hop: Hop, question: Question, block: Block) -> Iterator[pa.RecordBatch]:
     """Every cell of a hop's source that is behind any of the cells asked about in a block."""
-    image, (ranges, boxes) = hop.image, block
-    assert hop.sweep is not None and isinstance(image, Array)
-    names = [i.attribute for i in hop.inversions]
-    asked = {n: _asked(image, ranges, about(image, n, boxes)) for n in names}
+    grid, (ranges, boxes) = grid_of(hop), block
+    assert hop.sweep is not None
+    names = [i.attribute for i in hop.levels[-1].inversions]
+    wanted = {n: about(hop.image, n, boxes) for n in names}
+    masks = {id(w): _asked(grid, ranges, w) for w in wanted.values()}
+    asked = {n: masks[id(w)] for n, w in wanted.items()}
     for each in hop.sweep.function(hop.box, asked, hop.port, question.inputs, ranges):
         yield from _cells(question, each).to_batches()
 

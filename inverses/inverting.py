@@ -23,7 +23,7 @@ from inverses.as_one import (
 )
 from inverses.candidates import Question, settled
 from inverses.limits import Limits
-from inverses.outline import Part, combined, parts_of
+from inverses.outline import Part, as_data, cells_of, combined, grid_of, last_parts, parts_of
 from inverses.plans import Hop
 from inverses.registry import Inputs
 from inverses.replay import Again
@@ -55,9 +55,10 @@ def inverted(work: Work, hop: Hop, at: Filter) -> Inverted:
 
 def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop that is able to tell finds behind all of some data."""
-    boxes = work.fewest(hop.image.key, at) if isinstance(hop.image, Array) else at
+    of_rows = isinstance(hop.image, Table) and isinstance(hop.source, Table)
+    boxes = at if of_rows else work.fewest(hop.image.key, cells_of(hop, at))
     if not sweeping(hop):
-        return each_inverted(work, hop, boxes, together=True)
+        return each_inverted(work, hop, at if of_rows else as_data(hop, boxes), together=True)
     if isinstance(hop.source, Table):
         return _rows_swept(work, hop, at, boxes)
     return _swept(work, hop, boxes)
@@ -99,16 +100,15 @@ def _rows_swept(work: Work, hop: Hop, at: Filter, boxes: Filter) -> Inverted:
 
 def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a sweep over the inputs of a hop's box finds behind the cells in some boxes."""
-    assert isinstance(hop.image, Array)
-    (level,) = hop.levels
+    data = as_data(hop, at)
     with work.clocked("weak"):
-        parts = as_one(hop.source, parts_of(hop, level, at))
-        blocks = blocks_of(hop.image, at)
-        wide = around(hop.image, blocks)
-        read = as_one(hop.source, parts_of(hop, level, wide))
+        parts = as_one(hop.source, last_parts(hop, data))
+        blocks = blocks_of(grid_of(hop), at)
+        wide = around(grid_of(hop), blocks)
+        read = as_one(hop.source, last_parts(hop, as_data(hop, wide)))
     with work.clocked("verify"):
         paid(work, hop.source, read)
-        inputs = work.remembered(hop, at)
+        inputs = work.remembered(hop, data)
         question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
         each = partial(swept, hop, question)
         rows = done(work, hop.source, label_of(hop), blocks, each, question.schema)

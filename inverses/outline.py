@@ -12,6 +12,7 @@ from inverses.plans import Hop, Inversion, Level, Plan
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
+from pipelines.boxes.box import CellBox
 from pipelines.datasets import ELEMENT, Array, Group, Key, Table
 from pipelines.filters import Filter
 from pipelines.spans import span
@@ -73,6 +74,56 @@ def parts_of(hop: Hop, level: Level, at: Filter, above: Filter | None = None) ->
         both = reduce(lambda a, b: a & b, [p.filter for p in same])
         merged[variables] = Part(both, tuple(c for p in same for c in p.checks), True, variables)
     return [*merged.values(), *late]
+
+
+def last_parts(hop: Hop, at: Filter) -> list[Part]:
+    """The weak inverses of a hop's last level, within what those above say without a look."""
+    *_, (_, parts, _) = by_level(hop, at)
+    return parts
+
+
+def by_level(hop: Hop, at: Filter) -> Iterator[tuple[Level, list[Part], Filter]]:
+    """Each level of a hop with its filters, made from filters alone; nothing is read."""
+    above: Filter | None = None
+    for level in hop.levels:
+        parts = parts_of(hop, level, at, above)
+        above = _existing(hop.source, combined(parts))
+        yield level, parts, above
+
+
+def tells_of_cells(hop: Hop) -> bool:
+    """Whether the rows of a hop's image tell of one cell each of its source."""
+    places = isinstance(hop.box, CellBox) and hop.box.of_places
+    return places and hop.levels[-1].name == ELEMENT
+
+
+def grid_of(hop: Hop) -> Array:
+    """The array of whose cells data are asked about: those they are, or those they tell of."""
+    grid = hop.image if isinstance(hop.image, Array) else hop.source
+    assert isinstance(grid, Array)
+    return grid
+
+
+def cells_of(hop: Hop, at: Filter) -> Filter:
+    """The cells that data are, or that rows tell of."""
+    if isinstance(hop.image, Array):
+        return at
+    return Filter(at.owner, {d: at.spans[f"{d}_index"] for d in grid_of(hop).dims})
+
+
+def as_data(hop: Hop, cells: Filter) -> Filter:
+    """Cells by the columns of the rows that tell of them, where data are such rows."""
+    if isinstance(hop.image, Array):
+        return cells
+    return Filter(cells.owner, {f"{d}_index": s for d, s in cells.spans.items()})
+
+
+def _in_regions(hop: Hop, at: Filter) -> Filter:
+    """Very many rows that tell of cells, by the regions of those."""
+    many = tells_of_cells(hop) and len(at) > MANY
+    if not many or not {f"{d}_index" for d in grid_of(hop).dims} <= set(at.spans):
+        return at
+    return as_data(hop, cells_of(hop, at).merged())
 
 
 def _different(hop: Hop, level: Level) -> Iterable[Inversion]:
@@ -154,12 +205,8 @@ def outlines(plan: Plan) -> Iterator[tuple[Hop, Level, list[Part], Filter]]:
     at: dict[Key, Filter] = {plan.selection.dataset.key: _selected(plan)}
     for hop in plan.hops:
         image, source = hop.image.key, hop.source.key
-        above: Filter | None = None
-        for level in hop.levels:
-            parts = parts_of(hop, level, at[image], above)
-            above = _existing(hop.source, combined(parts))
-            yield hop, level, parts, above
-        assert above is not None
+        for level, parts, within in by_level(hop, _in_regions(hop, at[image])):
+            yield hop, level, parts, within
         # What was found is now itself asked about, box by box, whoever it was found for.
         asked = _existing(hop.source, located(hop.source, parts))
         at[source] = fewest(hop.source, at[source] | asked if source in at else asked)

@@ -35,8 +35,9 @@ class Sweep:
     """How exactly what is behind any of the data asked about is told, as one.
 
     Over an array, its function is given the box, which cells of a block are asked about (by
-    variable of what the box made), the port, all inputs, and the block's index ranges. It does
-    again what the run did there, and yields what was used of the array at the port.
+    variable of what the box made, or by attribute of rows that tell of cells), the port, all
+    inputs, and the block's index ranges. It does again what the run did there, and yields what
+    was used of the array at the port.
 
     Over a table, it is given the box, the data asked about (rows by their columns, or cells by
     their indices), the rows that weak inverses found for any of them, and the table these are in.

@@ -53,19 +53,33 @@ def pascals(array: Array) -> float:
     return PASCALS[unit.strip().lower()]
 
 
-def padded(array: Array, variable: str, cut: Ranges) -> NDArray[np.float64]:
-    """A block with a halo of two cells; infinity where no cell exists, NaN where one is missing."""
-    wide, pads = dict(cut), [(0, 0)]
+def halo(array: Array, cut: Ranges) -> dict[str, tuple[int, int]]:
+    """Index ranges with two cells more on each side, as far as there are cells."""
+    wide = dict(cut)
     for dim in ("lat", "lon"):
         first, last = cut[dim][0] - REACH, cut[dim][1] + REACH
-        if dim not in array.circular:
-            wide[dim] = max(first, 0), min(last, array.size[dim])
-        else:
-            wide[dim] = first, last
-        pads.append((wide[dim][0] - first, last - wide[dim][1]))
-    values = block(array, variable, wide).astype(np.float64)
-    values[~np.isfinite(values)] = np.nan
-    return np.pad(values, pads, constant_values=np.inf)
+        round_ = dim in array.circular
+        wide[dim] = (first, last) if round_ else (max(first, 0), min(last, array.size[dim]))
+    return wide
+
+
+def padded(array: Array, variable: str, cut: Ranges) -> NDArray[np.float64]:
+    """A block with a halo of two cells; infinity where no cell exists, NaN where one is missing."""
+    wide = halo(array, cut)
+    return with_edges(block(array, variable, wide), cut, wide)
+
+
+def with_edges(values: NDArray[Any], cut: Ranges, wide: Ranges) -> NDArray[np.float64]:
+    """The values of a halo; infinity where no cell exists, NaN where one is missing."""
+    found = values.astype(np.float64)
+    found[~np.isfinite(found)] = np.nan
+    return np.pad(found, [(0, 0), *lacking(cut, wide)], constant_values=np.inf)
+
+
+def lacking(cut: Ranges, wide: Ranges) -> list[tuple[int, int]]:
+    """How many rows and columns a halo lacks at either end, where there are no cells."""
+    ends = [(*cut[dim], *wide[dim]) for dim in ("lat", "lon")]
+    return [(low - first + REACH, last + REACH - high) for first, last, low, high in ends]
 
 
 def distinct_columns(array: Array) -> int:
@@ -79,17 +93,21 @@ def is_minimum(field: NDArray[np.float64], margin: float, distinct: int = 5) -> 
     Every cell's sum is taken in the same order wherever chunks end, so that the result does
     not depend on them.
     """
-    inner = field[:, REACH:-REACH, REACH:-REACH]
     with np.errstate(invalid="ignore"):
-        lowest = np.isfinite(inner)
-        for dy, dx in _offsets(1, distinct):
-            lowest &= _moved(field, dy, dx) > inner
-        return lowest | _below_mean(field, inner, margin, distinct)
+        return is_lowest(field, distinct) | _below_mean(field, margin, distinct)
 
 
-def _below_mean(
-    field: NDArray[np.float64], inner: NDArray[np.float64], margin: float, distinct: int
-) -> NDArray[np.bool_]:
+def is_lowest(field: NDArray[np.float64], distinct: int = 5) -> NDArray[np.bool_]:
+    """Which inner cells of a padded block are minima by the first criterion."""
+    inner = _moved(field, 0, 0)
+    lowest = np.isfinite(inner)
+    for dy, dx in _offsets(1, distinct):
+        lowest &= _moved(field, dy, dx) > inner
+    return lowest
+
+
+def _below_mean(field: NDArray[np.float64], margin: float, distinct: int) -> NDArray[np.bool_]:
+    inner = _moved(field, 0, 0)
     real = np.isfinite(field)
     values = np.where(real, field, 0.0)
     count = _window_sum(real.astype(np.int16), distinct) - 1

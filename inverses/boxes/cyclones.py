@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
-from inverses.registry import AGGREGATE, Mask, Row, Seen, verifies, weakly_inverts
+from inverses.registry import AGGREGATE, Inputs, Mask, Row, Seen, verifies, weakly_inverts
+from inverses.sweeps import Asked, Swept, start_of, sweeps
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.datasets import (
     ELEMENT,
@@ -25,10 +29,18 @@ from pipelines.datasets import (
 from pipelines.ends import further
 from pipelines.filters import Filter, wrapped
 from pipelines.linking import EARTH_KM, code, linked, points_in, uncoded
-from pipelines.minima import REACH
+from pipelines.minima import (
+    REACH,
+    distinct_columns,
+    halo,
+    is_lowest,
+    lacking,
+    pressure_of,
+    with_edges,
+)
 from pipelines.spans import Span
 
-MANY_STEPS = 100_000
+MANY_STEPS = 1_000_000  # of all points, past which what a point may reach is not told step by step
 
 
 @weakly_inverts(ExtractMinima, image=Time, yields=[Time], promises=[COMPLETE, PURE, FAITHFUL])
@@ -124,6 +136,43 @@ def both_components(box: ExtractMinima, at: Filter, source: Array) -> Filter:
     return own_cell(box, at, source)
 
 
+@sweeps(ExtractMinima)
+def deciding(
+    box: ExtractMinima, asked: Asked, port: str, inputs: Inputs, ranges: Ranges
+) -> Iterator[Swept]:
+    """The cells that decided around each place of a block, the cell there, and the wind there."""
+    field: Any = inputs[port]
+    nowhere = np.zeros([stop - start for start, stop in ranges.values()], bool)
+    places, own, *blown = (
+        asked.get(n, nowhere) for n in ("location", "pressure", "wind_speed", "wind_direction")
+    )
+    wide, variable = halo(field, ranges), pressure_of(field)
+    values = block(field, variable, wide)
+    lowest = is_lowest(with_edges(values, ranges, wide), distinct_columns(field))
+    kept = _within(0, own) | _within(1, places & lowest) | _within(REACH, places & ~lowest)
+    yield Swept(variable, start_of(field, wide), values, kept[_cells_of(ranges, wide)])
+    if np.any(blown):
+        for name in (a.name for a in field.attributes if a.type == Wind):
+            wind = block(field, name, ranges)
+            yield Swept(name, start_of(field, ranges), wind, np.logical_or(*blown))
+
+
+def _within(reach: int, places: Mask) -> Mask:
+    """The cells of a block with a halo of two that are at most so far away from some places."""
+    steps, rows, columns = places.shape
+    found = np.zeros((steps, rows + 2 * REACH, columns + 2 * REACH), bool)
+    for down, right in product(range(REACH - reach, REACH + reach + 1), repeat=2):
+        found[:, down : down + rows, right : right + columns] |= places
+    return found
+
+
+def _cells_of(ranges: Ranges, wide: Ranges) -> tuple[slice, ...]:
+    """Where in a block with a halo of two there are cells."""
+    (north, _), (west, _) = lacking(ranges, wide)
+    (top, bottom), (left, right) = wide["lat"], wide["lon"]
+    return slice(None), slice(north, north + bottom - top), slice(west, west + right - left)
+
+
 @weakly_inverts(IdentifyTracks, image=Time, yields=[Time], promises=[COMPLETE, PURE])
 def same_time(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     """A track point bears the time of its minimum, which lies where it lies."""
@@ -164,8 +213,9 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
 
 
 def _endless(number: Span, step: Span) -> bool:
-    """Whether any box has more steps than are worth a box each: all have, where ends are open."""
-    return bool((step.high.astype(float) - uncoded(number.low)[0] > MANY_STEPS).any())
+    """Whether there are more steps than are worth a box each: always, where ends are open."""
+    steps = np.maximum(step.high.astype(float) - uncoded(number.low)[0], 0)
+    return bool(steps.sum() > MANY_STEPS)
 
 
 def _up_to(step: Span, points: int) -> Span:

@@ -192,7 +192,13 @@ class RowBox(TableBox):
 
 
 class CellBox(TableBox):
-    """A box from an array, at its first port, to a table: a pure function of chunks."""
+    """A box from an array, at its first port, to a table: a pure function of chunks.
+
+    Rows of a box `of_places` tell of one cell each, by its index along every dimension (like
+    `lat_index`); those are all that its inverses go by, of a single cell or of a region.
+    """
+
+    of_places: ClassVar[bool] = False
 
     @abstractmethod
     def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:

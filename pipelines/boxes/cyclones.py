@@ -152,6 +152,7 @@ class ExtractMinima(CellBox):
         Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
     )
     asks: ClassVar = ("time", "location", "pressure")
+    of_places: ClassVar = True
     lost: ClassVar = ("time", "location")
     examples: ClassVar = ({"margin": 0.0}, {"margin": 1.0})
     contributed: ClassVar = (

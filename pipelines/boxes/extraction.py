@@ -69,6 +69,7 @@ class ExtractAbove(CellBox):
     contributed: ClassVar = "The one cell that the row tells of."
     influence: ClassVar = CHANGE
     flat: ClassVar = True
+    of_places: ClassVar = True
     examples: ClassVar = (
         {"variable": "a", "threshold": 0.5},
         {"variable": "b", "threshold": 0.0, "below": True},
@@ -108,6 +109,7 @@ class ExtractExtrema(CellBox):
     contributed: ClassVar = "Every cell of the window around the cell that the row tells of."
     influence: ClassVar = CHANGE
     flat: ClassVar = True
+    of_places: ClassVar = True
     examples: ClassVar = (
         {"variable": "a"},
         {"variable": "b", "least": True},

@@ -17,7 +17,8 @@ from inverses.limits import Limits
 from inverses.outline import fewest
 from inverses.samples import Sample, samples
 from inverses.sweeps import Sweep, Swept
-from pipelines.boxes.box import ArrayBox, Box, RowBox
+from pipelines.boxes.box import ArrayBox, Box, CellBox, RowBox
+from pipelines.boxes.cyclones import ExtractMinima
 from pipelines.boxes.landcover import FindRegions, Label
 from pipelines.boxes.window import WindowMean
 from pipelines.contents import held_array
@@ -36,7 +37,9 @@ from tests.inverses.families import PATIENCE
 from tests.speed.every import smooth_field
 
 KINDS = [
-    k for k in REGISTRY.boxes.values() if issubclass(k, ArrayBox | RowBox) and k.takes and k.flat
+    k
+    for k in REGISTRY.boxes.values()
+    if issubclass(k, ArrayBox | RowBox | CellBox) and k.takes and (k.flat or k is ExtractMinima)
 ]
 SWEPT = [k for k in KINDS if any(issubclass(k, s.box) for s in REGISTRY.sweeps)]
 pytestmark = PATIENCE
@@ -59,7 +62,8 @@ def test_as_one_or_one_by_one_the_same_is_found(kind: type[Box]) -> None:
 def test_boxes_that_must_verify_what_windows_regions_or_groups_share_have_sweeps() -> None:
     names = {"window_extreme", "vorticity", "label", "find_regions", "mosaic", "mosaic_of_three"}
     of_cells = {*names, "choose", "composite", "reduce_extreme"}
-    assert {k.name for k in SWEPT} == {*of_cells, "top_n", "grid_rows", "rasterize_tracks"}
+    of_rows = {"top_n", "grid_rows", "rasterize_tracks", "extract_minima"}
+    assert {k.name for k in SWEPT} == of_cells | of_rows
 
 
 def all_that_was_read(

@@ -133,3 +133,25 @@ boxes: {{made: {{box: project, inputs: {{rows: rows}}, params: {{columns: 'a, b'
     assert answer.lineage["rows"].chunks_read == 20
     assert sum(pieces) == 20_480 == len(answer.cells("rows"))
     assert all(len(answer.behind(n)["rows"]) == 1 for n in (0, 20_479))
+
+
+def test_so_many_points_that_their_tracks_are_not_told_step_by_step_lose_nothing_behind_them(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+name: x
+boxes:
+  sky: {box: simulate_agcm, params: {resolution: 10, days: 8}}
+  lows: {box: extract_minima, inputs: {field: sky}, params: {margin: 300}}
+  made: {box: identify_tracks, inputs: {minima: lows}, params: {min_points: 3, near_km: 900}}
+"""
+    asked: dict[str, Any] = {"where": "time_index > 20", "attributes": ["track"]}
+    one_by_one = traced(text, tmp_path, spark, **asked)
+    for name, most in (("as_one.PAIRS", 0), ("as_one.MORE", 0), ("boxes.cyclones.MANY_STEPS", 10)):
+        monkeypatch.setattr(f"inverses.{name}", most)
+    many = traced(text, tmp_path, spark, **asked, limits=Limits(cells=70_000))
+    for dataset in ("lows", "sky"):
+        assert len(one_by_one.cells(dataset)) > 0
+        found = set(map(str, many.cells(dataset).to_pylist()))
+        assert found >= set(map(str, one_by_one.cells(dataset).to_pylist()))
+        assert many.guarantee(dataset) == one_by_one.guarantee(dataset)
