@@ -197,7 +197,7 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
 
     Going back, as far as the step before the track began; going on, as far as the shortest
     track reaches. Two steps more than the links themselves, for the rivals of the first link
-    and the rivals of those.
+    and the rivals of those. For very many points no more is told than up to which step.
     """
     number, step = at.span("track"), at.span("time_index")
     lat, lon = at.span("lat"), at.span("lon")

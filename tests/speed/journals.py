@@ -63,7 +63,10 @@ def journal(bench: Bench, scale: Scale) -> list[Row]:
             bench, scale, f"journal, from a file, {short}", short.pipeline_over(bench.zarr(short))
         ),
         _journal(
-            bench, scale, f"journal, from a file, {long}", long.pipeline_over(bench.zarr(long))
+            bench,
+            scale.long_runs,
+            f"journal, from a file, {long}",
+            long.pipeline_over(bench.zarr(long)),
         ),
     ]
 
