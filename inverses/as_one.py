@@ -18,10 +18,9 @@ from inverses.outline import (
     about,
     combined,
     fewest,
-    grid_of,
     last_parts,
-    tells_of_cells,
 )
+from inverses.places import grid_of, tells_of_cells
 from inverses.plans import Hop
 from inverses.sweeps import Swept
 from pipelines.arrays import Ranges, inside, touched
@@ -63,7 +62,9 @@ def sweeping(hop: Hop) -> bool:
     """Whether what a hop must verify can be found by a sweep, which is exact or not at all."""
     found = hop.levels[-1].inversions
     exact = all(i.promises >= EXACT for i in found)
-    return hop.sweep is not None and exact and any(i.verify for i in found)
+    # Only a sweep behind rows that tell of cells learns which of their attributes is asked about.
+    enough = any if tells_of_cells(hop) else all
+    return hop.sweep is not None and exact and enough(bool(i.verify) for i in found)
 
 
 def very_many(hop: Hop, at: Filter) -> bool:
@@ -153,9 +154,10 @@ def swept(hop: Hop, question: Question, block: Block) -> Iterator[pa.RecordBatch
     grid, (ranges, boxes) = grid_of(hop), block
     assert hop.sweep is not None
     names = [i.attribute for i in hop.levels[-1].inversions]
-    wanted = {n: about(hop.image, n, boxes) for n in names}
-    masks = {id(w): _asked(grid, ranges, w) for w in wanted.values()}
-    asked = {n: masks[id(w)] for n, w in wanted.items()}
+    if isinstance(hop.image, Table):
+        asked = dict.fromkeys(names, _asked(grid, ranges, boxes))
+    else:
+        asked = {n: _asked(grid, ranges, about(grid, n, boxes)) for n in names}
     for each in hop.sweep.function(hop.box, asked, hop.port, question.inputs, ranges):
         yield from _cells(question, each).to_batches()
 

@@ -23,7 +23,8 @@ from inverses.as_one import (
 )
 from inverses.candidates import Question, settled
 from inverses.limits import Limits
-from inverses.outline import Part, as_data, cells_of, combined, grid_of, last_parts, parts_of
+from inverses.outline import Part, combined, last_parts, parts_of
+from inverses.places import as_data, cells_of, grid_of
 from inverses.plans import Hop
 from inverses.registry import Inputs
 from inverses.replay import Again

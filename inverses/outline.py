@@ -8,11 +8,11 @@ from functools import reduce
 
 import numpy as np
 
+from inverses.places import as_data, cells_of, grid_of, tells_of_cells
 from inverses.plans import Hop, Inversion, Level, Plan
 from inverses.registry import SCALAR, Verification
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
-from pipelines.boxes.box import CellBox
 from pipelines.datasets import ELEMENT, Array, Group, Key, Table
 from pipelines.filters import Filter
 from pipelines.spans import span
@@ -91,39 +91,12 @@ def by_level(hop: Hop, at: Filter) -> Iterator[tuple[Level, list[Part], Filter]]
         yield level, parts, above
 
 
-def tells_of_cells(hop: Hop) -> bool:
-    """Whether the rows of a hop's image tell of one cell each of its source."""
-    places = isinstance(hop.box, CellBox) and hop.box.of_places
-    return places and hop.levels[-1].name == ELEMENT
-
-
-def grid_of(hop: Hop) -> Array:
-    """The array of whose cells data are asked about: those they are, or those they tell of."""
-    grid = hop.image if isinstance(hop.image, Array) else hop.source
-    assert isinstance(grid, Array)
-    return grid
-
-
-def cells_of(hop: Hop, at: Filter) -> Filter:
-    """The cells that data are, or that rows tell of."""
-    if isinstance(hop.image, Array):
-        return at
-    return Filter(at.owner, {d: at.spans[f"{d}_index"] for d in grid_of(hop).dims})
-
-
-def as_data(hop: Hop, cells: Filter) -> Filter:
-    """Cells by the columns of the rows that tell of them, where data are such rows."""
-    if isinstance(hop.image, Array):
-        return cells
-    return Filter(cells.owner, {f"{d}_index": s for d, s in cells.spans.items()})
-
-
 def _in_regions(hop: Hop, at: Filter) -> Filter:
     """Very many rows that tell of cells, by the regions of those."""
     many = tells_of_cells(hop) and len(at) > MANY
     if not many or not {f"{d}_index" for d in grid_of(hop).dims} <= set(at.spans):
         return at
-    return as_data(hop, cells_of(hop, at).merged())
+    return as_data(hop, fewest(grid_of(hop), cells_of(hop, at)))
 
 
 def _different(hop: Hop, level: Level) -> Iterable[Inversion]:

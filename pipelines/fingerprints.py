@@ -41,8 +41,8 @@ def rests(path: Path, known: Mapping[str, Any]) -> bool:
 def content(dataset: Dataset) -> str:
     """What a dataset holds, in one sum.
 
-    What a run has made was summed while it was written; of a source it is its content, or names
-    and times if it is large.
+    What a run has made was summed while it was written, a table file by file; of a source it is
+    its content, or names and times if it is large.
     """
     if dataset.checksum:
         return dataset.checksum
@@ -52,7 +52,7 @@ def content(dataset: Dataset) -> str:
 
 def sum_of(parts: Any) -> str:
     """One sum of some plain data."""
-    return xxhash.xxh3_128_hexdigest(json.dumps(parts, default=str).encode())
+    return xxhash.xxh3_128_hexdigest(json.dumps(parts, default=str, sort_keys=True).encode())
 
 
 def sum_of_values(named: Mapping[str, NDArray[Any]]) -> str:
@@ -63,7 +63,7 @@ def sum_of_values(named: Mapping[str, NDArray[Any]]) -> str:
     True
     """
     total = xxhash.xxh3_128()
-    for name, values in named.items():
+    for name, values in sorted(named.items()):
         total.update(json.dumps([name, values.shape, values.dtype.str]).encode())
         # Dates of unusual calendars are objects, whose bytes say only where they lie.
         plain = values.astype(str) if values.dtype.kind == "O" else values

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +164,8 @@ def written(
     """The table that was written, with the bounds of its row groups."""
     schema = to_arrow_schema(frame.schema)
     told = stats.to_pylist()
-    sums = sorted({(each["file"], each.pop("sum")) for each in told})
-    groups = [Group(**{**each, "bounds": json.loads(each["bounds"])}) for each in told]
+    sums = sorted({(each["file"], each["sum"]) for each in told})
+    groups = [_group(**each) for each in told]
     return Table(
         name=name,
         version="",
@@ -175,6 +175,10 @@ def written(
         groups=tuple(sorted(groups, key=lambda g: (g.file, g.index))),
         checksum=sum_of([str(schema), sums]),
     )
+
+
+def _group(bounds: str, sum: str, **told: Any) -> Group:
+    return Group(**told, bounds=json.loads(bounds))
 
 
 def _writer(
@@ -187,8 +191,9 @@ def _writer(
         groups = write_part(batches, file, schema)
         total = sum_at(file) if groups else ""
         spared()
-        told = [{**asdict(g), "bounds": json.dumps(g.bounds), "sum": total} for g in groups]
-        yield pa.RecordBatch.from_pylist(told, STATS)
+        told = [(g.file, g.index, g.rows, g.bytes, json.dumps(g.bounds), total) for g in groups]
+        columns = [list(c) for c in zip(*told, strict=True)] or [[]] * len(STATS)
+        yield pa.record_batch(columns, schema=STATS)
 
     return write_rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.as_one import able
+from inverses.guarantees import EXACT
 from inverses.making import made_by
-from inverses.plans import Hop
+from inverses.places import tells_of_cells
+from inverses.plans import Hop, Level
 from inverses.registry import Registry
 from inverses.samples import Sample, samples
 from inverses.trace import trace
@@ -34,8 +37,18 @@ def hops(sample: Sample, registry: Registry = REGISTRY) -> Iterator[tuple[Hop, F
     """Every way back from what a box made that can be gone as one, and all data there."""
     made = made_by(sample.box, sample.inputs)
     for port, source in sample.inputs.items():
-        every = inversions(registry, sample.box, port, made, source, sample.inputs)
-        yield from ((hop, data_of(made)) for _, _, hop in every if able(hop))
+        every = [h for *_, h in inversions(registry, sample.box, port, made, source, sample.inputs)]
+        yield from ((hop, data_of(made)) for hop in (*every, *_whole(every)) if able(hop))
+
+
+def _whole(every: list[Hop]) -> Iterator[Hop]:
+    """The way back that rows which tell of cells go when asked about whatever they tell."""
+    exact = [h.levels[-1] for h in every if tells_of_cells(h) and h.levels[-1].guarantee >= EXACT]
+    found = {i.attribute: i for level in exact for i in level.inversions if i.promises >= EXACT}
+    if len(found) > 1:
+        (deepest, *_) = [h for h in every if tells_of_cells(h)]
+        level = Level(deepest.levels[-1].name, tuple(found.values()), EXACT)
+        yield replace(deepest, levels=(*deepest.levels[:-1], level))
 
 
 def holds(sample: Sample, some: st.DataObject, registry: Registry = REGISTRY) -> int:

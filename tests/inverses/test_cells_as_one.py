@@ -12,9 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from inverses import words
+from inverses.outline import outline
 from inverses.sweeps import Sweep, Swept
+from pipelines.arrays import inside
 from pipelines.boxes.cyclones import ExtractMinima
+from pipelines.datasets import Array
 from pipelines.errors import Refused
+from pipelines.filters import Filter
 from tests.inverses.asked_as_one import REGISTRY, assert_caught_as_one, cells_of, sweep_of, traced
 
 WEATHER = "{box: simulate_agcm, params: {resolution: 10, days: 3, chunk: 5}}"
@@ -63,6 +67,33 @@ def test_all_that_rows_tell_of_has_behind_it_what_they_have_one_by_one(
             assert answer.cells("sky")["value"].equals(one_by_one.cells("sky")["value"])
             with pytest.raises(Refused, match="asked about as one"):
                 answer.behind(0)
+
+
+def test_rows_that_may_tell_of_any_cell_are_outlined_by_all_of_them(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lows = BOXES["minima"].replace("10", "300")
+    tracks = "{box: identify_tracks, inputs: {minima: lows}, params: {min_points: 3}}"
+    text = f"name: x\nboxes:\n  sky: {WEATHER}\n  lows: {lows}\n  made: {tracks}\n"
+    plan = traced(text, tmp_path, spark, attributes=["track", "location"]).plan
+    before = outline(plan)
+    monkeypatch.setattr("inverses.outline.MANY", 0)
+    after = outline(plan)
+    sky = plan.hops[-1].source
+    assert isinstance(sky, Array)
+    found = [_held(sky, each[sky.key]) for each in (before, after)]
+    assert found[0].any() and (found[0] == found[1]).all()
+
+
+def _held(array: Array, filter_: Filter) -> np.ndarray:
+    """Which cells of an array a filter holds."""
+    held = np.zeros(array.shape, bool)
+    within = inside(array, filter_)
+    low, high = (np.column_stack([getattr(within.spans[d], end) for d in array.dims])
+                 for end in ("low", "high"))  # fmt: skip
+    for first, last in zip(low, high, strict=True):
+        held[tuple(map(slice, first, last + 1))] = True
+    return held
 
 
 def one_row_more(box: ExtractMinima, *given: Any) -> Iterator[Swept]:

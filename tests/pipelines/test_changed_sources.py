@@ -120,7 +120,7 @@ def test_the_content_of_a_source_is_not_read_again_while_its_times_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = source_at(LAYOUTS["zarr_3"].at(tmp_path))
-    monkeypatch.setattr("pipelines.fingerprints._checksum", lambda path: pytest.fail("read"))
+    monkeypatch.setattr("pipelines.fingerprints.sum_at", lambda path: pytest.fail("read"))
     check_unchanged(known)
 
 
