@@ -14,6 +14,7 @@ from typing import Any
 from inverses.registry import Mask, Registry, Row, Seen, Verification
 from pipelines.boxes.box import Box
 from pipelines.datasets import Dataset
+from pipelines.disk import write_whole
 
 Function = Callable[[Box, Row, Seen, Dataset], Mask]
 
@@ -88,7 +89,7 @@ def lingering(
 ) -> Mask:
     """Work hard for as long as a file is there, saying beside it who does, before the answer."""
     if Path(mark).exists():
-        Path(mark).with_name("worker").write_text(str(os.getpid()))
+        write_whole(Path(mark).with_name("worker"), str(os.getpid()))
     ends = time.monotonic() + 60
     while Path(mark).exists() and time.monotonic() < ends:
         sum(range(10_000))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -73,7 +73,7 @@ def assert_caught_as_one(kind: type[Box], registry: Registry) -> None:
     """Assert that the law does not hold for what is registered of a box."""
 
     @given(sample=samples(kind), some=st.data())
-    @settings(max_examples=100, derandomize=True, database=None)
+    @settings(max_examples=1000, derandomize=True, database=None, phases=[Phase.generate])
     def each(sample: Sample, some: st.DataObject) -> None:
         holds(sample, some, registry)
 
