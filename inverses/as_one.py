@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from inverses.candidates import Question
 from inverses.guarantees import EXACT
 from inverses.limits import pairs_about
-from inverses.outline import (
-    MANY,
-    Part,
-    about,
-    combined,
-    fewest,
-    last_parts,
-)
+from inverses.outline import MANY, Part, about, combined, fewest, last_parts
 from inverses.places import grid_of, tells_of_cells
 from inverses.plans import Hop
 from inverses.sweeps import Swept

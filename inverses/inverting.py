@@ -57,9 +57,9 @@ def inverted(work: Work, hop: Hop, at: Filter) -> Inverted:
 def inverted_as_one(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a hop that is able to tell finds behind all of some data."""
     of_rows = isinstance(hop.image, Table) and isinstance(hop.source, Table)
-    boxes = at if of_rows else work.fewest(hop.image.key, cells_of(hop, at))
+    boxes = at if of_rows else as_data(hop, work.fewest(hop.image.key, cells_of(hop, at)))
     if not sweeping(hop):
-        return each_inverted(work, hop, at if of_rows else as_data(hop, boxes), together=True)
+        return each_inverted(work, hop, boxes, together=True)
     if isinstance(hop.source, Table):
         return _rows_swept(work, hop, at, boxes)
     return _swept(work, hop, boxes)
@@ -101,15 +101,14 @@ def _rows_swept(work: Work, hop: Hop, at: Filter, boxes: Filter) -> Inverted:
 
 def _swept(work: Work, hop: Hop, at: Filter) -> Inverted:
     """What a sweep over the inputs of a hop's box finds behind the cells in some boxes."""
-    data = as_data(hop, at)
     with work.clocked("weak"):
-        parts = as_one(hop.source, last_parts(hop, data))
-        blocks = blocks_of(grid_of(hop), at)
+        parts = as_one(hop.source, last_parts(hop, at))
+        blocks = blocks_of(grid_of(hop), cells_of(hop, at))
         wide = around(grid_of(hop), blocks)
         read = as_one(hop.source, last_parts(hop, as_data(hop, wide)))
     with work.clocked("verify"):
         paid(work, hop.source, read)
-        inputs = work.remembered(hop, data)
+        inputs = work.remembered(hop, at)
         question = replace(Question.about(hop.box, hop.source, at, parts), inputs=inputs)
         each = partial(swept, hop, question)
         rows = done(work, hop.source, label_of(hop), blocks, each, question.schema)

@@ -163,9 +163,9 @@ def written(
 ) -> Table:
     """The table that was written, with the bounds of its row groups."""
     schema = to_arrow_schema(frame.schema)
-    told = stats.to_pylist()
-    sums = sorted({(each["file"], each["sum"]) for each in told})
-    groups = [_group(**each) for each in told]
+    sums = sorted(set(zip(stats["file"].to_pylist(), stats["sum"].to_pylist(), strict=True)))
+    told = stats.drop_columns(["sum"]).to_pylist()
+    groups = [Group(**{**g, "bounds": json.loads(g["bounds"])}) for g in told]
     return Table(
         name=name,
         version="",
@@ -175,10 +175,6 @@ def written(
         groups=tuple(sorted(groups, key=lambda g: (g.file, g.index))),
         checksum=sum_of([str(schema), sums]),
     )
-
-
-def _group(bounds: str, sum: str, **told: Any) -> Group:
-    return Group(**told, bounds=json.loads(bounds))
 
 
 def _writer(

@@ -201,11 +201,8 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     """
     number, step = at.span("track"), at.span("time_index")
     lat, lon = at.span("lat"), at.span("lon")
-    all_before = at.to(time_index=step and _up_to(step, box.min_points))
-    if number is None or step is None or lat is None or lon is None:
-        return all_before
-    if _endless(number, step, box.min_points):
-        return all_before
+    if number is None or step is None or lat is None or lon is None or _endless(box, number, step):
+        return at.to(time_index=step and _up_to(step, box.min_points))
     first = uncoded(number.low)[0] - 1
     steps = np.maximum(step.high + box.min_points - first, 0)
     spread, nth = at.repeated(steps)
@@ -215,9 +212,10 @@ def cone(box: IdentifyTracks, at: Filter, source: Table) -> Filter:
     return _caps(spread, each, (away + 2) * box.reach_km)
 
 
-def _endless(number: Span, step: Span, points: int) -> bool:
+def _endless(box: IdentifyTracks, number: Span, step: Span) -> bool:
     """Whether there are more steps than are worth a box each: always, where ends are open."""
-    steps = np.maximum(step.high.astype(float) + points - uncoded(number.low)[0] + 1, 0)
+    last = step.high.astype(float) + box.min_points
+    steps = np.maximum(last - uncoded(number.low)[0] + 1, 0)
     return bool(steps.sum() > MANY_STEPS)
 
 

@@ -18,7 +18,7 @@ from inverses.as_one import able
 from inverses.guarantees import EXACT
 from inverses.making import made_by
 from inverses.places import tells_of_cells
-from inverses.plans import Hop, Level
+from inverses.plans import Hop
 from inverses.registry import Registry
 from inverses.samples import Sample, samples
 from inverses.trace import trace
@@ -43,12 +43,12 @@ def hops(sample: Sample, registry: Registry = REGISTRY) -> Iterator[tuple[Hop, F
 
 def _whole(every: list[Hop]) -> Iterator[Hop]:
     """The way back that rows which tell of cells go when asked about whatever they tell."""
-    exact = [h.levels[-1] for h in every if tells_of_cells(h) and h.levels[-1].guarantee >= EXACT]
-    found = {i.attribute: i for level in exact for i in level.inversions if i.promises >= EXACT}
-    if len(found) > 1:
-        (deepest, *_) = [h for h in every if tells_of_cells(h)]
-        level = Level(deepest.levels[-1].name, tuple(found.values()), EXACT)
-        yield replace(deepest, levels=(*deepest.levels[:-1], level))
+    told = [hop for hop in every if tells_of_cells(hop)]
+    last = [i for hop in told for i in hop.levels[-1].inversions if i.promises >= EXACT]
+    if last:
+        exact = tuple({i.attribute: i for i in last}.values())
+        *above, level = told[0].levels
+        yield replace(told[0], levels=(*above, replace(level, inversions=exact)))
 
 
 def holds(sample: Sample, some: st.DataObject, registry: Registry = REGISTRY) -> int:

@@ -1,4 +1,4 @@
-"""What a run writes is summed while it is written: alike if it is the same, and not if not."""
+"""What a run writes is summed while it is written, and tells what was made alike from the rest."""
 
 from __future__ import annotations
 
