@@ -202,7 +202,8 @@ def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
     print_grid(_plan_rows(priced))
     if priced:
         _print_answer(words.restrictions(found, priced))
-    _print_answer([*words.inferred(found), *words.asked_as_one(found)])
+    notes = (words.inferred, words.asked_as_one, words.newcomers)
+    _print_answer([line for note in notes for line in note(found)])
     print(words.price_in_words(priced))
 
 

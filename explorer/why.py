@@ -22,10 +22,6 @@ EMPTY = (
     "Click any point, row or cell to ask where it came from. A dashed frame shows at once where "
     "the answer must lie; Trace back finds the exact cells."
 )
-ALONG_A_CHAIN = (
-    "Hop by hop, each box by its own sentence: what would newly come up, if something were "
-    "otherwise, is behind nothing."
-)
 Lines = Iterator[tuple[str, str]]
 
 
@@ -146,7 +142,8 @@ def _plan(planned: Planned) -> Lines:
         reads = f" Reads {step.reads}." if step.reads else ""
         yield "faint", f"{step.hop}, {step.level} level: {step.does}{named}.{held}{reads}"
     yield "strong", f"Price: {words.price_in_words(planned.prices)}"
-    yield from (("faint", said) for said in words.asked_as_one(planned.plan))
+    for note in (words.asked_as_one, words.newcomers):
+        yield from (("faint", said) for said in note(planned.plan))
 
 
 def _found(traced: Traced) -> Lines:
@@ -167,8 +164,7 @@ def _suspicions(traced: Traced) -> Lines:
 
 
 def _hops(traced: Traced) -> Lines:
-    if len(traced.planned.plan.hops) > 1:
-        yield "faint", ALONG_A_CHAIN
+    yield from (("faint", said) for said in words.newcomers(traced.planned.plan))
     for number, hop in enumerate(traced.planned.plan.hops, 1):
         yield "strong", f"{number}. {hop.image.name} → {hop.source.name}, by {hop.box.name}"
         yield "line", f"{badge(hop.guarantee)}; {_counted(traced, hop)}"

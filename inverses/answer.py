@@ -221,6 +221,7 @@ def asked_json(plan: Plan) -> dict[str, Any]:
         },
         "want": names(plan.wish),
         "unmet": names(plan.unmet),
+        "newcomers": list(dict.fromkeys(hop.source.name for hop in plan.open_to_newcomers)),
     }
 
 

@@ -18,7 +18,7 @@ from inverses.registry import (
 )
 from inverses.selection import Selection
 from inverses.sweeps import Sweep
-from pipelines.boxes.box import Box
+from pipelines.boxes.box import CHANGE, Box
 from pipelines.datasets import Array, Attribute, Key, Table, Type
 
 
@@ -93,6 +93,12 @@ class Hop:
         """Whether something is verified by what is at the box's other ports."""
         return any(v.beside for i in self.inversions for v in i.verify)
 
+    @property
+    def weighs(self) -> bool:
+        """Whether a datum may be otherwise for what is newly there, beside what is behind it."""
+        more = isinstance(self.source, Table) or self.box.influence != CHANGE
+        return more and not self.box.monotone
+
     def finds(self, inversion: Inversion) -> list[Attribute]:
         """The attributes of the source that an inversion says it finds."""
         wanted = inversion.yields
@@ -146,6 +152,19 @@ class Plan:
     def unmet_of(self, dataset: str) -> Guarantee:
         """What was wished for and cannot be promised of one dataset."""
         return self.wish - self.guarantee_of(dataset)
+
+    @property
+    def open_to_newcomers(self) -> list[Hop]:
+        """Hops by which something outside a complete answer could matter if it were absent.
+
+        It takes two boxes: one that then makes what it has not made, and one after it that weighs
+        that against what it had. Where there are no two, nothing outside could.
+        """
+        others: set[Key] = set()
+        for hop in reversed(self.hops):
+            if not hop.box.monotone or hop.source.key in others:
+                others.add(hop.image.key)
+        return [hop for hop in self.hops if hop.weighs and hop.source.key in others]
 
     @property
     def attributes(self) -> list[str]:

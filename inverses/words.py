@@ -9,7 +9,7 @@ from inverses.answer import Answer, Found
 from inverses.as_one import able, sweeping, very_many
 from inverses.counting import many as many
 from inverses.evidence import weakest
-from inverses.guarantees import Guarantee, names, sign
+from inverses.guarantees import COMPLETE, Guarantee, names, sign
 from inverses.limits import estimated_seconds
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
@@ -130,6 +130,14 @@ def asked_as_one(plan: Plan) -> list[str]:
     return [said] if told else []
 
 
+def newcomers(plan: Plan) -> list[str]:
+    """Where a complete answer is so only of what was there, and might not be of what was not."""
+    hops = plan.open_to_newcomers if COMPLETE in plan.guarantee else []
+    pairs = dict.fromkeys((hop.source.name, hop.image.name) for hop in hops)
+    could = " and ".join(f"what then came up in {a} could change {b}" for a, b in pairs)
+    return [f"complete of what was there: were something else absent, {could}"] if could else []
+
+
 def to_infer(boxes: Iterable[str]) -> list[str]:
     """What could be asked for where boxes have no inverses; nothing if all have some."""
     bare = ", ".join(boxes)
@@ -183,6 +191,7 @@ def told(answer: Answer) -> list[str]:
     links = [each for found in answer.lineage.values() for each in found.links.items()]
     together = dict.fromkeys(image for (image, _), known in links if known is None)
     lines += [f"asked about as one: {', '.join(together)}"] if together else []
+    lines += dict.fromkeys(said for each in plans for said in newcomers(each))
     chunks = sum(f.chunks_read for f in answer.lineage.values())
     total = sum(f.bytes_read for f in answer.lineage.values())
     jobs = many(int(answer.spark["jobs"]), "Spark job")

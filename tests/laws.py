@@ -68,6 +68,12 @@ def chunking(answers: Iterable[object]) -> None:
         assert each == first, "other chunks or row groups, another answer"
 
 
+def absence(found: Items, without: Items, newcomers: bool) -> None:
+    """Nothing outside a complete answer matters if it is absent, unless newcomers are told of."""
+    lost = without - found
+    assert newcomers or not lost, f"matter if absent: {sorted(lost, key=str)}"
+
+
 def combination(found: Items, algebra: Items) -> None:
     """What several inversions find together is what plain sets say.
 

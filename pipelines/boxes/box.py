@@ -65,7 +65,8 @@ class Box(ABC):
     other value there would change the datum (`CHANGE`), or if the datum would change without it
     (`REMOVAL`), or without it and others that would do instead of it (`INSTEAD`); else only by the
     author's word (`STATED`), so that nothing can test whether an answer is pure. `lost` names the
-    attributes behind which is all that can make a row go; unless said, these are all. The inverses
+    attributes behind which is all that can make a row go; unless said, these are all. A `monotone`
+    box, without some of its input, makes nothing that it has not made with all of it. The inverses
     of a `flat` box find cells at once rather than level by level. `examples` are parameters to
     test it with. `formulas` names the parameters that are formulas, which may call `functions`.
 
@@ -83,6 +84,7 @@ class Box(ABC):
     deterministic: ClassVar[bool] = True
     influence: ClassVar[str] = CHANGE
     lost: ClassVar[tuple[str, ...] | None] = None
+    monotone: ClassVar[bool] = False
     flat: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     formulas: ClassVar[tuple[str, ...]] = ()

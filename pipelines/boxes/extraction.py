@@ -68,6 +68,7 @@ class ExtractAbove(CellBox):
     takes: ClassVar = FIELD
     contributed: ClassVar = "The one cell that the row tells of."
     influence: ClassVar = CHANGE
+    monotone: ClassVar = True
     flat: ClassVar = True
     of_places: ClassVar = True
     examples: ClassVar = (

@@ -33,6 +33,7 @@ class MapRows(RowBox):
     takes: ClassVar = (Port("rows", "table"),)
     contributed: ClassVar = "The row itself: every row of the input that equals it in all else."
     influence: ClassVar = REMOVAL
+    monotone: ClassVar = True
     flat: ClassVar = True
     formulas: ClassVar = ("formula",)
     examples: ClassVar = (

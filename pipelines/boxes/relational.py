@@ -48,6 +48,7 @@ class FilterRows(RowBox):
     takes: ClassVar = ROWS
     contributed: ClassVar = "The row itself: every row of the input that equals it."
     influence: ClassVar = REMOVAL
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = (
         {"where": "x > 0"},
@@ -103,6 +104,7 @@ class Project(RowBox):
         "The row it was cut from: every row of the input that equals it in the columns kept."
     )
     influence: ClassVar = REMOVAL
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({"columns": "k"}, {"columns": "x, s"}, {"columns": "y, x, k, s"})
 
@@ -142,6 +144,7 @@ class Join(RowBox):
         "At each side the row that was paired: every row there that equals its part of the pair."
     )
     influence: ClassVar = REMOVAL
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({"keys": "k"}, {"keys": "s, k"}, {"keys": "x", "right_suffix": "2"})
 
@@ -231,6 +234,7 @@ class Distinct(RowBox):
     takes: ClassVar = ROWS
     contributed: ClassVar = "Every row that equals it, though one of them would have done."
     influence: ClassVar = INSTEAD
+    monotone: ClassVar = True
     flat: ClassVar = True
 
     def together(self, port: str) -> tuple[str, ...]:
@@ -267,6 +271,7 @@ class Union(RowBox):
     takes: ClassVar = (Port("first", "table"), Port("second", "table"))
     contributed: ClassVar = "The row itself: every row of either input that equals it."
     influence: ClassVar = REMOVAL
+    monotone: ClassVar = True
     flat: ClassVar = True
 
     def attributes_of(self, given: Given) -> tuple[Attribute, ...]:

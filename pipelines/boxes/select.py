@@ -34,6 +34,7 @@ class Picking(ArrayBox):
 
     takes: ClassVar = (Port("field", "array"),)
     contributed: ClassVar = "The cell at the same place and time."
+    monotone: ClassVar = True
     flat: ClassVar = True
 
     @abstractmethod

@@ -27,6 +27,7 @@ from pipelines.tables import matching
 Row = dict[str, Any]
 Rows = list[Row]
 Image = frozenset[tuple[Any, ...]]
+Remade = Callable[["World", Mapping[str, Rows]], dict[str, Rows]]
 MOST_PAIRS = 40
 SLIGHT, LEAP = 1e-5, 1e-1
 PASSES = {">": operator.gt, "<": operator.lt}
@@ -268,6 +269,14 @@ def random_world(seed: int) -> World:
     for number in range(int(world.chance.integers(3, 9))):
         world.grow("abcdefgh"[number])
     return world
+
+
+def made_again(world: World, sources: Mapping[str, Rows]) -> dict[str, Rows]:
+    """What a pipeline makes of other sources, what newly comes up with all else."""
+    made = dict(sources)
+    for name, step in world.steps.items():
+        made[name] = step.forward(*(made[i] for i in step.inputs))
+    return made
 
 
 def made_otherwise(world: World, sources: Mapping[str, Rows]) -> dict[str, Rows]:

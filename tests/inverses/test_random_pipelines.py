@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -253,12 +254,24 @@ def _fits(world: World, name: str, port: str, kind: Kind) -> bool:
 
 def matter(world: World, last: str, number: int, names: list[str]) -> dict[str, Items]:
     """The source cells that change what a datum says, through everything in between."""
+    tries = (SMALL, -SMALL) if _by_removal(world, last) else (SMALL, -SMALL, *FAR)
+    return _changing(world, last, number, names, tries)
+
+
+def matter_if_absent(world: World, last: str, number: int, names: list[str]) -> dict[str, Items]:
+    """The source cells without which a datum is not what it is, whatever then newly comes up."""
+    return _changing(world, last, number, names, (np.nan,))
+
+
+def _changing(
+    world: World, last: str, number: int, names: list[str], tries: tuple[float, ...]
+) -> dict[str, Items]:
     before = _told(world, last, world.plain[last], number, names)
     found: dict[str, Items] = {"one": set(), "two": set()}
     for name, items in found.items():
         values = world.plain[name]["a"]
         for cell in np.ndindex(SHAPE):
-            for by in (SMALL, -SMALL) if _by_removal(world, last) else (SMALL, -SMALL, *FAR):
+            for by in tries:
                 other = values.copy()
                 other[cell] += by
                 made = world.again(**{name: {"a": other}})[last]
@@ -332,15 +345,15 @@ def cells(answer: Answer, name: str) -> Items:
     return {("a", *place) for place in places}
 
 
-def hold(seed: int) -> bool:
-    """One trace through a random pipeline; whether there was anything to trace."""
+def hold(seed: int) -> Counter[str]:
+    """One trace through a random pipeline, if there is anything to trace, and what was seen."""
     world = random_world(seed)
     chance = np.random.default_rng(seed)
     last = list(world.steps)[-1]
     dataset = world.datasets[last]
     every = data_of(dataset)
     if not len(every):
-        return False
+        return Counter()
     number = int(chance.integers(len(every)))
     at = Filter(np.zeros(1, np.int64), every[np.array([number])].spans)
     wanted = str(chance.choice(["exact", "complete", "pure"]))
@@ -360,9 +373,14 @@ def hold(seed: int) -> bool:
         if PURE in guarantee:
             laws.pure(found, truth[name])
         assert name in answer.lineage or not changing[name]
-    if COMPLETE in planned.guarantee:
-        assert prove(answer, HERE).holds, prove(answer, HERE).text()
-    return True
+    if COMPLETE not in planned.guarantee:
+        return Counter(["traces"])
+    assert prove(answer, HERE).holds, prove(answer, HERE).text()
+    absent = matter_if_absent(world, last, number, names)
+    for name in ("one", "two"):
+        laws.absence(cells(answer, name), absent[name], bool(planned.open_to_newcomers))
+    mattered = any(absent[name] - cells(answer, name) for name in absent)
+    return Counter({"traces": 1, "complete": 1, "newcomers matter": mattered})
 
 
 def _known(dataset: Any, asked: list[str], world: World, last: str) -> list[str]:
@@ -374,10 +392,12 @@ def _known(dataset: Any, asked: list[str], world: World, last: str) -> list[str]
 
 
 def test_traces_through_random_pipelines_hold_and_prove_themselves() -> None:
-    assert sum(hold(seed) for seed in range(90)) >= 80, "too few had anything to trace"
+    seen = sum(map(hold, range(90)), Counter())
+    assert seen["traces"] >= 80, "too few had anything to trace"
+    assert 0 < seen["newcomers matter"] < seen["complete"] / 3
 
 
 @pytest.mark.night
 @pytest.mark.parametrize("part", range(10))
 def test_five_hundred_traces_hold_and_prove_themselves(part: int) -> None:
-    assert sum(hold(seed) for seed in range(60 * part, 60 * (part + 1))) >= 50
+    assert sum(map(hold, range(60 * part, 60 * (part + 1))), Counter())["traces"] >= 50

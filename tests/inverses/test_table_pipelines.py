@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -23,28 +23,43 @@ from pipelines.here import Here
 from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 from tests import laws
-from tests.inverses.tables import SLIGHT, Row, Rows, World, made_otherwise, random_world
+from tests.inverses.tables import (
+    SLIGHT,
+    Remade,
+    Row,
+    Rows,
+    World,
+    made_again,
+    made_otherwise,
+    random_world,
+)
 from tests.laws import Items
 
 HERE = cast(SparkSession, Here(1))
 REGISTRY = Registry.of()
+Otherwise = Callable[[Rows, int], Iterator[Rows]]
 
 
 def key(row: Row, names: list[str]) -> tuple[Any, ...]:
     return tuple(round(row[n], 9) for n in names)
 
 
+def without(rows: Rows, number: int) -> Iterator[Rows]:
+    """Rows without one of them."""
+    yield rows[:number] + rows[number + 1 :]
+
+
 def otherwise(rows: Rows, number: int) -> Iterator[Rows]:
     """Rows without one of them, and with it slightly changed."""
-    yield rows[:number] + rows[number + 1 :]
+    yield from without(rows, number)
     for name in ("x", "y"):
         for by in (SLIGHT, -SLIGHT):
             other = {**rows[number], name: rows[number][name] + by}
             yield [*rows[:number], other, *rows[number + 1 :]]
 
 
-def that_matter(world: World, name: str, datum: Row) -> Items:
-    """The rows of the sources without which, or with which slightly changed, a row is not made."""
+def that_matter(world: World, name: str, datum: Row, made: Remade, otherwise: Otherwise) -> Items:
+    """The rows of the sources with which otherwise, or without which, a row is not made."""
     names = [n for n in datum if n != "of"]
     wanted = key(datum, names)
     given = {source: world.plain[source] for source in world.sources}
@@ -58,7 +73,7 @@ def that_matter(world: World, name: str, datum: Row) -> Items:
         for source, rows in given.items()
         for number in range(len(rows))
         if any(
-            times(made_otherwise(world, {**given, source: other})[name]) < before
+            times(made(world, {**given, source: other})[name]) < before
             for other in otherwise(rows, number)
         )
     }
@@ -102,11 +117,16 @@ def _traced(world: World, last: str, number: int, row: int, wanted: str) -> Coun
     answer = carry_out(planned, HERE)
     found = found_in(world, answer)
     behind = world.behind(last, row, planned.attributes)
+    seen = Counter(["traces", *(p.name for p in planned.guarantee & {COMPLETE, PURE})])
     laws.promised(planned.guarantee, found, behind)
     if COMPLETE in planned.guarantee:
-        laws.complete(found, that_matter(world, last, world.plain[last][row]))
+        datum = world.plain[last][row]
+        laws.complete(found, that_matter(world, last, datum, made_otherwise, otherwise))
         laws.sufficient(1, prove(answer, HERE).given_back)
-    return Counter(["traces", *(p.name for p in planned.guarantee & {COMPLETE, PURE})])
+        absent = that_matter(world, last, datum, made_again, without)
+        laws.absence(found, absent, bool(planned.open_to_newcomers))
+        seen.update({"newcomers matter": bool(absent - found)})
+    return seen
 
 
 def held(seeds: range) -> Counter[str]:
@@ -114,8 +134,9 @@ def held(seeds: range) -> Counter[str]:
 
 
 def test_traces_through_random_pipelines_of_tables_hold_and_prove_themselves() -> None:
-    found = held(range(40))
-    assert found["complete"] > 60 and found["pure"] > 20, found
+    found = held(range(300))
+    assert found["complete"] > 450 and found["pure"] > 200, found
+    assert 0 < found["newcomers matter"] < found["complete"] / 30, found
 
 
 @pytest.mark.night
