@@ -191,6 +191,8 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
         yield "as one", lambda: lawful.as_one(hop, trial.every[some])
     if FAITHFUL in promises and isinstance(made, Table):
         yield "faithful", lambda: lawful.faithful(trial.registry, sample, made)
+    if sample.box.monotone:
+        yield "nothing new", trial.influences.something_new
 
 
 def _shows_pure(trial: _Trial) -> bool:

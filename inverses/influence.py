@@ -10,7 +10,7 @@ import numpy as np
 from inverses.making import made_by
 from inverses.perturbing import items_of, only, otherwise, resown, slightly_otherwise, without
 from inverses.samples import Sample
-from inverses.told import Told, told, told_alike
+from inverses.told import Told, new_in, told, told_alike
 from inverses.trials import Item, Items
 from pipelines.boxes.box import CHANGE, INSTEAD
 from pipelines.datasets import Array, Attribute, Table
@@ -125,16 +125,30 @@ class Influences:
         made: Table | Array,
         alike: bool = False,
     ) -> bool:
-        box, key = self.sample.box, (item, id(made))
-        if key not in self.known:
-            others = otherwise(inputs[self.port], item, box.influence)
-            self.known[key] = [made_by(box, {**inputs, self.port: each}) for each in others]
         if alike:
             assert isinstance(made, Table)
             said = told_alike(made, attribute, datum)
         else:
-            said = told(box, made, attribute, datum)
-        return any(not said.holds_in(after) for after in self.known[key])
+            said = told(self.sample.box, made, attribute, datum)
+        return any(not said.holds_in(after) for after in self._tried(item, inputs, made))
+
+    def _tried(
+        self, item: Item, inputs: Mapping[str, Table | Array], made: Table | Array
+    ) -> list[Table | Array]:
+        """What is made without an item, and then with it otherwise, instead of what was made."""
+        box, key = self.sample.box, (item, id(made))
+        if key not in self.known:
+            others = otherwise(inputs[self.port], item, box.influence)
+            self.known[key] = [made_by(box, {**inputs, self.port: each}) for each in others]
+        return self.known[key]
+
+    def something_new(self) -> str | None:
+        """An item without which the box makes what it has not made with it."""
+        for item in _some(items_of(self.source, self.steps)):
+            less, *_ = self._tried(item, self.sample.inputs, self.made)
+            if said := new_in(less, self.made):
+                return f"without {item} of {self.port} it makes {said}"
+        return None
 
     @cached_property
     def elsewhere(self) -> list[tuple[Mapping[str, Table | Array], Table | Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,6 +68,18 @@ def told_alike(made: Table, attribute: Attribute, datum: int) -> Told:
     values = keys(made, attribute.columns)
     times = values.count(values[datum])
     return Told(attribute, datum, values[datum], attribute.columns, times, alike=True)
+
+
+def new_in(made: Table | Array, before: Table | Array) -> str:
+    """What was made and was not before, one of it, in words; nothing if there is none."""
+    if isinstance(made, Table) and isinstance(before, Table):
+        rows = Counter(keys(made, made.columns)) - Counter(keys(before, made.columns))
+        return next((f"the row {row}" for row in rows), "")
+    for name, values in made.content.variables.items():
+        new = ~np.isnan(values) & (values != before.content.variables[name])
+        if new.any():
+            return f"{name} of {values[new][0]} at {tuple(np.argwhere(new)[0].tolist())}"
+    return ""
 
 
 def keys(table: Table, names: Iterable[str]) -> list[Any]:

@@ -64,13 +64,13 @@ def with_verification(name: str, box: type, **changed: object) -> Registry:
     return Registry(REGISTRY.boxes, REGISTRY.weak, verify, sweeps=REGISTRY.sweeps)
 
 
-def is_caught(registry: Registry, kind: type[Box], name: str, law: str) -> bool:
+def is_caught(registry: Registry, kind: type[Box], name: str, law: str, trials: int = 100) -> bool:
     """Whether some sample shows that a law of an inverse does not hold."""
 
     def shows(sample: Sample) -> bool:
         return any(said is not None for _, _, said in violations(registry, sample, (name, law)))
 
-    quick = settings(derandomize=True, database=None, phases=[Phase.generate], max_examples=100)
+    quick = settings(derandomize=True, database=None, phases=[Phase.generate], max_examples=trials)
     try:
         find(samples(kind), shows, settings=quick)
     except NoSuchExample:
@@ -202,6 +202,17 @@ def test_a_wrong_weak_inverse_is_caught(case: str) -> None:
 def test_a_wrong_verification_is_caught(case: str) -> None:
     name, kind, changed, law = WRONG_VERIFICATIONS[case]
     assert is_caught(with_verification(name, kind, **changed), kind, name, law)
+
+
+@pytest.mark.parametrize("kind", [TopN, Aggregate, WindowExtreme, Label])
+def test_a_box_that_makes_something_new_of_less_is_not_monotone(kind: type[Box]) -> None:
+    with patch.object(kind, "monotone", True):
+        assert is_caught(REGISTRY, kind, of(kind), "nothing new")
+
+
+@pytest.mark.parametrize("kind", [k for k in REGISTRY.boxes.values() if k.monotone])
+def test_a_box_that_is_monotone_makes_nothing_new_of_less(kind: type[Box]) -> None:
+    assert not is_caught(REGISTRY, kind, of(kind), "nothing new", 30)
 
 
 def contradicting_all(values: list[float], n: int) -> str | None:
