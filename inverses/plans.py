@@ -95,9 +95,10 @@ class Hop:
 
     @property
     def weighs(self) -> bool:
-        """Whether a datum may be otherwise for what is newly there, beside what is behind it."""
+        """Whether what is asked may be otherwise for what is newly there, beside what is behind."""
         more = isinstance(self.source, Table) or self.box.influence != CHANGE
-        return more and not self.box.monotone
+        asked = {i.attribute for i in self.inversions}
+        return more and not self.box.alone(asked).monotone
 
     def finds(self, inversion: Inversion) -> list[Attribute]:
         """The attributes of the source that an inversion says it finds."""

@@ -23,6 +23,7 @@ class Copied(RowBox):
 
     name: ClassVar = "copied"
     contributed: ClassVar = "The row that was copied."
+    monotone: ClassVar = True
 
     def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
         (table,) = inputs.values()

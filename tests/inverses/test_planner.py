@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inverses import words
 from inverses.guarantees import COMPLETE, EXACT, PURE, Guarantee, Property, goals, names
 from inverses.outline import combined, outline, parts_of
 from inverses.planner import plan
@@ -16,6 +17,7 @@ from inverses.plans import Plan
 from inverses.registry import AGGREGATE, Registry, verifies, weakly_inverts
 from inverses.selection import Selection
 from pipelines.boxes.box import Port, TableBox
+from pipelines.copied import Copied
 from pipelines.datasets import Attribute, Made, Table, Type
 from pipelines.errors import Refused
 from pipelines.filters import Filter
@@ -128,6 +130,32 @@ def test_a_box_that_is_not_deterministic_promises_nothing(monkeypatch: pytest.Mo
     assert planned(registry(weak(EXACT)), EXACT).guarantee == set()
 
 
+def test_a_plan_tells_where_what_newly_came_up_could_change_what_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = registry(weak(EXACT))
+    assert words.newcomers(planned(known, EXACT)) == []
+    (said,) = words.newcomers(planned(known, EXACT, steps=3))
+    assert said == (
+        "complete of what was there: were something else absent, what then came up in t2 could "
+        "change t3 and what then came up in t1 could change t2"
+    )
+    monkeypatch.setattr(Summed, "monotone", True)
+    assert words.newcomers(planned(known, EXACT, steps=3)) == []
+
+
+def test_a_plan_of_an_incomplete_answer_tells_of_no_newcomers() -> None:
+    known = registry(weak(frozenset({PURE})))
+    assert words.newcomers(planned(known, frozenset({PURE}), steps=3)) == []
+
+
+def test_what_newly_came_up_cannot_change_attributes_that_are_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Summed, "alone", lambda box, asked: Copied(("key",)))
+    assert words.newcomers(planned(registry(weak(EXACT)), EXACT, steps=3)) == []
+
+
 def test_attributes_that_have_only_defaults_are_left_out_when_others_can_answer() -> None:
     found = planned(registry(weak(EXACT)), EXACT)
     assert found.attributes == ["key"]
@@ -154,14 +182,14 @@ def test_scalar_attributes_intersect_and_aggregate_ones_unite() -> None:
     def total(box: Summed, at: Filter, source: Table) -> Filter:
         return at.to(total=at.span("total"))
 
-    for nature, words in (("scalar", "intersect"), (AGGREGATE, "unite")):
+    for nature, word in (("scalar", "intersect"), (AGGREGATE, "unite")):
         other = weakly_inverts(Summed, image=Total, yields=[Total], nature=nature, promises=EXACT)
         found = planned(registry(weak(EXACT), other(total)), EXACT)
         level = found.hops[0].levels[0]
         parts = parts_of(found.hops[0], level, found.selection.at)
         both = {"intersect": "key = 3 and total = 9", "unite": "(key = 3) or (total = 9)"}
-        assert level.combination == words
-        assert combined(parts).text() == both[words]
+        assert level.combination == word
+        assert combined(parts).text() == both[word]
 
 
 def test_a_users_own_property_is_planned_for_like_any_other() -> None:
