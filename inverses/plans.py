@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from inverses.guarantees import EXACT, Guarantee
+from inverses.guarantees import COMPLETE, EXACT, Guarantee
 from inverses.recipes import Recipes
 from inverses.registry import (
     AGGREGATE,
@@ -161,6 +161,8 @@ class Plan:
         It takes two boxes: one that then makes what it has not made, and one after it that weighs
         that against what it had. Where there are no two, nothing outside could.
         """
+        if COMPLETE not in self.guarantee:
+            return []
         others: set[Key] = set()
         for hop in reversed(self.hops):
             if not hop.box.monotone or hop.source.key in others:

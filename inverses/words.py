@@ -9,7 +9,7 @@ from inverses.answer import Answer, Found
 from inverses.as_one import able, sweeping, very_many
 from inverses.counting import many as many
 from inverses.evidence import weakest
-from inverses.guarantees import COMPLETE, Guarantee, names, sign
+from inverses.guarantees import Guarantee, names, sign
 from inverses.limits import estimated_seconds
 from inverses.outline import Price
 from inverses.plans import Hop, Inversion, Level, Plan
@@ -132,8 +132,7 @@ def asked_as_one(plan: Plan) -> list[str]:
 
 def newcomers(plan: Plan) -> list[str]:
     """Where a complete answer is so only of what was there, and might not be of what was not."""
-    hops = plan.open_to_newcomers if COMPLETE in plan.guarantee else []
-    pairs = dict.fromkeys((hop.source.name, hop.image.name) for hop in hops)
+    pairs = dict.fromkeys((hop.source.name, hop.image.name) for hop in plan.open_to_newcomers)
     could = " and ".join(f"what then came up in {a} could change {b}" for a, b in pairs)
     return [f"complete of what was there: were something else absent, {could}"] if could else []
 

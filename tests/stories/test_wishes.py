@@ -37,6 +37,7 @@ def test_the_answer_is_one_object_in_which_a_dataset_says_its_own_wish(
     assert agcm.pop("unmet") == []
     assert agcm == pure["lineage"]["agcm"] != complete["lineage"]["agcm"]
     assert told["lineage"]["minima"] == complete["lineage"]["minima"]
+    assert {hop["to"] for hop in complete["hops"] if "newcomers" in hop} == {"minima"}
     own = [hop for hop in told["hops"] if "want" in hop]
     assert {hop["to"] for hop in own} == {"minima", "agcm"}
     assert all(hop["want"] == ["pure"] for hop in own)
