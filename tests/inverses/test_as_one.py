@@ -43,7 +43,7 @@ KINDS = [
 ]
 SWEPT = [k for k in KINDS if any(issubclass(k, s.box) for s in REGISTRY.sweeps)]
 pytestmark = PATIENCE
-MANY = max(300, settings().max_examples)
+MANY = settings().max_examples
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
