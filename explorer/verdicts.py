@@ -43,7 +43,7 @@ def _of_boxes(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding
         if kind.takes and (not asked.box or name in asked.box):
             _say(f"checking {name} ...")
             mine = check(registry, kind, asked.trials)
-            if not (mine or asked.json):
+            if not (asked.json or any(each.inverse for each in mine)):
                 _print_bare(kind)
             yield from _printed(mine, asked)
 
@@ -70,15 +70,17 @@ def _printed(found: list[Finding], asked: argparse.Namespace) -> list[Finding]:
     """What was found, told to people unless a program asks."""
     for each in () if asked.json else found:
         verdict = "holds" if each.holds else "DOES NOT HOLD"
-        print(f"{each.box}: {each.inverse}, {each.law}: {verdict} in {many(each.trials, 'trial')}")
+        law = f"{each.inverse}, {each.law}" if each.inverse else each.law
+        print(f"{each.box}: {law}: {verdict} in {many(each.trials, 'trial')}")
         if each.counterexample:
             print(f"  {each.counterexample}")
     return found
 
 
 def _save(registry: Registry, found: list[Finding], path: Path) -> None:
-    """Keep what was shown of boxes; answers do not tell of functions."""
-    told = [_tested(registry, each) for each in found if each.box in registry.boxes]
+    """Keep what was shown of inverses; answers do not tell of boxes alone, nor of functions."""
+    inverses = [each for each in found if each.inverse and each.box in registry.boxes]
+    told = [_tested(registry, each) for each in inverses]
     write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
 
 

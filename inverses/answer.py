@@ -226,7 +226,7 @@ def asked_json(plan: Plan) -> dict[str, Any]:
 
 def hops_json(plan: Plan) -> list[dict[str, Any]]:
     """The hops of a plan as plain data, one entry for each level."""
-    told = plan.open_to_newcomers
+    opened = {id(hop) for hop in plan.open_to_newcomers}
     return [
         {
             "box": hop.box.name,
@@ -239,7 +239,7 @@ def hops_json(plan: Plan) -> list[dict[str, Any]]:
             "guarantee": names(level.guarantee),
             "evidence": _evidence(level),
             **({"inferred": _seen(level)} if level.inferred else {}),
-            **({"newcomers": True} if any(hop is each for each in told) else {}),
+            **({"newcomers": True} if id(hop) in opened else {}),
         }
         for hop in plan.hops
         for level in hop.levels

@@ -29,6 +29,7 @@ from pipelines.tables import matching
 
 TRIALS = 100
 Stated = tuple[str, str]
+NO_NEWCOMERS: Stated = ("", "no newcomers")  # a law of the box, whatever inverses it has
 Tried = TypeVar("Tried")
 
 
@@ -38,7 +39,7 @@ class Violation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What testing one law of one inverse has shown."""
+    """What testing one law of one inverse has shown, or of the box itself if none is named."""
 
     box: str
     inverse: str
@@ -118,11 +119,20 @@ def _shrunk(registry: Registry, kind: type[Box], wanted: Stated, violated: str, 
 def violations(
     registry: Registry, sample: Sample, wanted: Stated | None = None
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Each law of each inverse that was tested, or only the one wanted, with what violates it."""
+    """Each law that was tested, or only the one wanted, of which inverse, and what violates it."""
+    if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
+        yield *NO_NEWCOMERS, _newcomer(sample)
     for trial in _trials(registry, sample):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
                 yield trial.stated.name, law, violation()
+
+
+def _newcomer(sample: Sample) -> str | None:
+    """What a box makes only of less."""
+    made = made_by(sample.box, sample.inputs)
+    said = (Influences(sample, port, made).newcomer() for port in sample.inputs)
+    return next(filter(None, said), None)
 
 
 def _trials(registry: Registry, sample: Sample) -> Iterator[_Trial]:
@@ -191,8 +201,6 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
         yield "as one", lambda: lawful.as_one(hop, trial.every[some])
     if FAITHFUL in promises and isinstance(made, Table):
         yield "faithful", lambda: lawful.faithful(trial.registry, sample, made)
-    if sample.box.monotone:
-        yield "nothing new", trial.influences.something_new
 
 
 def _shows_pure(trial: _Trial) -> bool:

@@ -142,7 +142,7 @@ class Influences:
             self.known[key] = [made_by(box, {**inputs, self.port: each}) for each in others]
         return self.known[key]
 
-    def something_new(self) -> str | None:
+    def newcomer(self) -> str | None:
         """An item without which the box makes what it has not made with it."""
         for item in _some(items_of(self.source, self.steps)):
             less, *_ = self._tried(item, self.sample.inputs, self.made)

@@ -93,12 +93,17 @@ class Hop:
         """Whether something is verified by what is at the box's other ports."""
         return any(v.beside for i in self.inversions for v in i.verify)
 
-    @property
-    def weighs(self) -> bool:
-        """Whether what is asked may be otherwise for what is newly there, beside what is behind."""
-        more = isinstance(self.source, Table) or self.box.influence != CHANGE
+    def weighs(self, selected: bool) -> bool:
+        """Whether something new in the source could change what is asked.
+
+        Of selected data these are the attributes asked about; of what is behind them, whether it
+        is there at all is asked too.
+        """
+        # Behind what any other value would change are missing cells too: nothing is beside them.
+        beside_it = isinstance(self.source, Table) or self.box.influence != CHANGE
         asked = {i.attribute for i in self.inversions}
-        return more and not self.box.alone(asked).monotone
+        box = self.box.alone(asked) if selected else self.box
+        return beside_it and not box.monotone
 
     def finds(self, inversion: Inversion) -> list[Attribute]:
         """The attributes of the source that an inversion says it finds."""
@@ -161,13 +166,14 @@ class Plan:
         It takes two boxes: one that then makes what it has not made, and one after it that weighs
         that against what it had. Where there are no two, nothing outside could.
         """
-        if COMPLETE not in self.guarantee:
-            return []
-        others: set[Key] = set()
-        for hop in reversed(self.hops):
-            if not hop.box.monotone or hop.source.key in others:
-                others.add(hop.image.key)
-        return [hop for hop in self.hops if hop.weighs and hop.source.key in others]
+        complete = [h for h in self.hops if COMPLETE in self.guarantee_of(h.source.name)]
+        with_newcomers: set[Key] = set()
+        for hop in reversed(complete):
+            if not hop.box.monotone or hop.source.key in with_newcomers:
+                with_newcomers.add(hop.image.key)
+        first = self.selection.dataset.key
+        weighing = [h for h in complete if h.weighs(selected=h.image.key == first)]
+        return [h for h in weighing if h.source.key in with_newcomers]
 
     @property
     def attributes(self) -> list[str]:

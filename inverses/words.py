@@ -133,8 +133,8 @@ def asked_as_one(plan: Plan) -> list[str]:
 def newcomers(plan: Plan) -> list[str]:
     """Where a complete answer is so only of what was there, and might not be of what was not."""
     pairs = dict.fromkeys((hop.source.name, hop.image.name) for hop in plan.open_to_newcomers)
-    could = " and ".join(f"what then came up in {a} could change {b}" for a, b in pairs)
-    return [f"complete of what was there: were something else absent, {could}"] if could else []
+    could = " and ".join(f"what newly came up in {a} could change {b}" for a, b in pairs)
+    return [f"complete for what was there: if something else were absent, {could}"] if could else []
 
 
 def to_infer(boxes: Iterable[str]) -> list[str]:

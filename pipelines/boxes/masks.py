@@ -104,6 +104,7 @@ class Threshold(ArrayBox):
     name: ClassVar = "threshold"
     takes: ClassVar = (Port("field", "array"),)
     contributed: ClassVar = "The cell at the same place."
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({"low": 1.0}, {"variable": "a", "low": -1.0, "high": 2.0})
 
@@ -141,6 +142,7 @@ class Mask(ArrayBox):
     name: ClassVar = "mask"
     takes: ClassVar = (Port("field", "array"), Port("mask", "array"))
     contributed: ClassVar = "The cell at the same place, and the mask's cell there."
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({}, {"variable": "a", "invert": True})
 

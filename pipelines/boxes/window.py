@@ -207,6 +207,7 @@ class Gradient(ArrayBox):
         "The neighbours before and after the place; at an edge, the place itself for the absent "
         "one."
     )
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({}, {"variable": "a", "along": "lat"})
 
@@ -253,6 +254,7 @@ class Vorticity(ArrayBox):
         "The northward wind at the neighbours to the west and east, and the eastward wind at those "
         "to the south and north; at an edge, at the place itself for the absent one."
     )
+    monotone: ClassVar = True
     flat: ClassVar = True
     examples: ClassVar = ({"east": "a", "north": "b"}, {"east": "b", "north": "a"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +17,7 @@ from hypothesis.errors import NoSuchExample
 
 from explorer.cli import main
 from inverses import words
-from inverses.check import check, violations
+from inverses.check import NO_NEWCOMERS, check, violations
 from inverses.evidence import Evidence, Shown, gathered, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
@@ -27,7 +28,7 @@ from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.landcover import Label
-from pipelines.boxes.masks import Choose
+from pipelines.boxes.masks import Choose, Threshold
 from pipelines.boxes.relational import Distinct
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array, held_table
@@ -207,12 +208,25 @@ def test_a_wrong_verification_is_caught(case: str) -> None:
 @pytest.mark.parametrize("kind", [TopN, Aggregate, WindowExtreme, Label])
 def test_a_box_that_makes_something_new_of_less_is_not_monotone(kind: type[Box]) -> None:
     with patch.object(kind, "monotone", True):
-        assert is_caught(REGISTRY, kind, of(kind), "nothing new")
+        assert is_caught(REGISTRY, kind, *NO_NEWCOMERS)
 
 
 @pytest.mark.parametrize("kind", [k for k in REGISTRY.boxes.values() if k.monotone])
 def test_a_box_that_is_monotone_makes_nothing_new_of_less(kind: type[Box]) -> None:
-    assert not is_caught(REGISTRY, kind, of(kind), "nothing new", 30)
+    assert not is_caught(REGISTRY, kind, *NO_NEWCOMERS, 30)
+
+
+def test_what_a_box_says_of_itself_is_tested_without_inverses_and_is_no_evidence_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = Registry(REGISTRY.boxes, (), ())
+    with patch.object(Registry, "of", lambda *_: bare), patch.object(Threshold, "monotone", True):
+        saved = str(tmp_path / "evidence.json")
+        assert main(["check", "threshold", "--trials", "10", "--save", saved]) == 0
+    said = capsys.readouterr().out
+    assert "threshold: no newcomers: holds in 10 trials\n" in said
+    assert "threshold: no inverse could be tried" in said
+    assert json.loads(Path(saved).read_text()) == []
 
 
 def contradicting_all(values: list[float], n: int) -> str | None:

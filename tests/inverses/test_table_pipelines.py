@@ -58,7 +58,7 @@ def otherwise(rows: Rows, number: int) -> Iterator[Rows]:
             yield [*rows[:number], other, *rows[number + 1 :]]
 
 
-def that_matter(world: World, name: str, datum: Row, made: Remade, otherwise: Otherwise) -> Items:
+def that_matter(world: World, name: str, datum: Row, made: Remade, others: Otherwise) -> Items:
     """The rows of the sources with which otherwise, or without which, a row is not made."""
     names = [n for n in datum if n != "of"]
     wanted = key(datum, names)
@@ -74,7 +74,7 @@ def that_matter(world: World, name: str, datum: Row, made: Remade, otherwise: Ot
         for number in range(len(rows))
         if any(
             times(made(world, {**given, source: other})[name]) < before
-            for other in otherwise(rows, number)
+            for other in others(rows, number)
         )
     }
 
