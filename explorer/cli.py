@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -33,9 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code says done (0), failed (1) or asked wrongly (2)."""
     try:
         asked = _parser().parse_args(arguments)
-        # Only here, since it takes seconds: a Ctrl-C while it lasts is still ours to answer.
+        with _put_off():  # Only here, since it takes seconds, in which a Ctrl-C is still answered.
+            commands = import_module(asked.module).COMMANDS
         with _catalog_named(getattr(asked, "catalog", None)):
-            return int(import_module(asked.module).COMMANDS[asked.command](asked) or 0)
+            return int(commands[asked.command](asked) or 0)
     except WhenceError as error:
         return _said(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -47,6 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("WHENCE_DEBUG"):
             raise
         return _said(f"{_unforeseen(error)} (WHENCE_DEBUG=1 shows where)", 1)
+
+
+@contextmanager
+def _put_off() -> Iterator[None]:
+    """Put off a Ctrl-C: libraries in C lose one that comes while they are loaded, or end by it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
