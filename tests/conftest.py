@@ -17,7 +17,7 @@ from tests.browser import chromium as chromium
 from tests.databases import catalog_url as catalog_url
 from tests.databases import postgres as postgres
 
-settings.register_profile("day", max_examples=150, deadline=None, derandomize=True)
+settings.register_profile("day", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile(
     "night", max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck)
 )

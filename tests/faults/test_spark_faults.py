@@ -103,6 +103,7 @@ def own_spark_home(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "SPARK_HOME": str(home)}
 
 
+@pytest.mark.night
 def test_a_lost_executor_does_not_change_the_answer(
     demo: Workspace,
     spark: SparkSession,

@@ -35,7 +35,13 @@ def bench(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Benc
     return Bench(spark, tmp_path_factory.mktemp("bench"))
 
 
-@pytest.mark.parametrize("name", [*CORE, "journal"])
+# Both run pipelines over ten times the days.
+SLOW = {"forward": pytest.mark.night, "journal": pytest.mark.night}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=SLOW.get(n, ())) for n in (*CORE, "journal")]
+)
 def test_a_benchmark_gives_ratios_and_its_facts_hold(name: str, bench: Bench) -> None:
     rows = BENCHMARKS[name](bench, TINY)
     assert rows
