@@ -305,7 +305,7 @@ def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> No
     shipped = known()
     assert shipped.keys() <= there
     assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
-    assert all(each.held and each.trials >= 50 for each in shipped.values())
+    assert all(each.held and each.trials >= 500 for each in shipped.values())
 
 
 def test_promises_that_nothing_can_try_are_not_counted_as_held() -> None:
