@@ -43,12 +43,14 @@ def _with_name(name: str, rows: pa.Table) -> pa.Table:
 
 
 def one_array(answer: Answer) -> str:
-    """The name of the array that was reached, if it is one."""
-    reached = [n for n, f in answer.lineage.items() if isinstance(f.dataset, Array)]
-    if len(reached) != 1:
+    """The name of the array that was reached, or of the one of them that is a source."""
+    reached = {n: f.dataset for n, f in answer.lineage.items() if isinstance(f.dataset, Array)}
+    sources = [n for n, array in reached.items() if not (array.made and array.made.inputs)]
+    held = sources if len(reached) > 1 else list(reached)
+    if len(held) != 1:
         which = ", ".join(reached) or "none"
         raise Refused(f"a .nc or .zarr file holds one array (reached: {which}); export .parquet")
-    return reached[0]
+    return held[0]
 
 
 def traced_box(answer: Answer, dataset: str) -> xr.Dataset:

@@ -21,6 +21,7 @@ from explorer.options import (
     command,
     count_of,
     json_option,
+    limit_option,
     spark_option,
     wish_option,
     wishes_option,
@@ -132,6 +133,11 @@ def _said_something(text: str) -> str:
     return text
 
 
+def _trials(text: str) -> int:
+    """How often to try: at least once."""
+    return count_of(text, 1)
+
+
 def _seconds(text: str) -> float:
     """How long to wait at most."""
     try:
@@ -211,9 +217,13 @@ def _answer_options(parser: Any) -> None:
     catalog_option(parser)
     boxes_option(parser)
     json_option(parser)
-    parser.add_argument("--limit-bytes", type=count_of, metavar="N")
-    parser.add_argument("--limit-cells", type=count_of, metavar="N")
-    parser.add_argument("--limit-seconds", type=_seconds, metavar="S")
+    for what, kind, metavar, told in (
+        ("bytes", count_of, "N", "read; 8 GiB"),
+        ("cells", count_of, "N", "find, or look at datum by datum; 20,000,000"),
+        ("seconds", _seconds, "S", "take; 600"),
+    ):
+        told = f"the most {what} it may {told} unless given"
+        parser.add_argument(f"--limit-{what}", type=kind, metavar=metavar, help=told)
     spark_option(parser)
 
 
@@ -231,7 +241,8 @@ def _add_check(commands: Any) -> None:
         commands, "check", "test the inverses of boxes, and functions, on generated data"
     )
     parser.add_argument("box", nargs="*", metavar="BOX", help="all of them unless named")
-    parser.add_argument("--trials", type=count_of, default=100, metavar="N", help="of each box")
+    told = "about how many of each box; 100 unless given"
+    parser.add_argument("--trials", type=_trials, default=100, metavar="N", help=told)
     parser.add_argument("--save", metavar="PATH", help="keep the evidence in a file")
     boxes_option(parser)
     json_option(parser)
@@ -253,12 +264,18 @@ def _add_show(commands: Any) -> None:
     parser = command(commands, "show", "print rows of a table, or cells of an array")
     parser.add_argument("dataset", metavar="DATASET")
     _where_option(parser)
-    parser.add_argument("--limit", type=count_of, default=20, metavar="N")
+    limit_option(parser)
     workspace_option(parser)
     json_option(parser)
 
 
 def _add_boxes(commands: Any) -> None:
     parser = command(commands, "boxes", "list the boxes and how they can be traced")
+    parser.add_argument(
+        "box",
+        nargs="*",
+        metavar="BOX",
+        help="tell more, of these alone",
+    )
     boxes_option(parser)
     json_option(parser)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, replace
+from inspect import cleandoc
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -34,8 +35,8 @@ from inverses.selection import select
 from inverses.trace import carry_out_each, check_sources
 from inverses.wishes import Plans, checked_plans
 from pipelines.boxes.box import default_of, made_besides
-from pipelines.errors import Failed
-from pipelines.pipeline import Pipeline
+from pipelines.errors import Failed, unknown
+from pipelines.pipeline import KINDS, Pipeline
 from pipelines.run import run
 from pipelines.sources import recognised
 from pipelines.spark import LOCAL, Progress, session, warm
@@ -240,25 +241,34 @@ def _shown(value: Any) -> str:
 
 def _boxes(asked: argparse.Namespace) -> None:
     registry = Registry.of(asked.boxes)
-    listed = [_box_json(registry, name) for name in sorted(registry.boxes)]
+    for name in set(asked.box) - set(registry.boxes):
+        raise unknown("box", name, registry.boxes)
+    listed = [_box_json(registry, name) for name in asked.box or sorted(registry.boxes)]
     if asked.json:
         print(json.dumps(listed))
         return
     for box in listed:
-        print(f"{box['name']}: {box['about']}")
-        print(f"  contributed: {box['contributed']}")
-        for other, kind in box["besides"].items():
-            print(f"  makes besides: {other}, as {kind} does")
-        for param in box["params"]:
-            value = f"{param['default']} {param['unit']}".strip()
-            print(f"  {param['name']} = {value}: {param['help']}")
-        for inverse in box["inverses"]:
-            promise = ", ".join(inverse["promises"])
-            found = f"{inverse['image']} into the {inverse['level']} level"
-            print(f"  {inverse['name']} ({found}): {promise}")
-    for name, stated in sorted(registry.functions.items()):
+        whole = cleandoc(registry.boxes[box["name"]].__doc__ or "")
+        _print_box(box, whole if asked.box else box["about"])
+    for name, stated in sorted(registry.functions.items()) if not asked.box else ():
         print(f"{name}({', '.join(stated.operands)}): {stated.about}")
         print(f"  in formulas; {stated.stated}")
+
+
+def _print_box(box: Mapping[str, Any], about: str) -> None:
+    print(f"{box['name']}: {about}")
+    for port, kind in box["takes"].items():
+        print(f"  takes: {KINDS[kind]} as {port}")
+    print(f"  contributed: {box['contributed']}")
+    for other, kind in box["besides"].items():
+        print(f"  makes besides: {other}, as {kind} does")
+    for param in box["params"]:
+        value = f"{param['default']} {param['unit']}".strip()
+        print(f"  {param['name']} = {value}: {param['help']}")
+    for inverse in box["inverses"]:
+        promise = ", ".join(inverse["promises"])
+        found = f"{inverse['image']} into the {inverse['level']} level"
+        print(f"  {inverse['name']} ({found}): {promise}")
 
 
 def _box_json(registry: Registry, name: str) -> dict[str, Any]:
@@ -268,6 +278,7 @@ def _box_json(registry: Registry, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "about": (box.__doc__ or "").strip().split("\n")[0],
+        "takes": {port.name: port.kind for port in box.takes},
         "contributed": box.contributed,
         "besides": {n: b.name for n, b in made_besides(box).items()},
         "params": [

@@ -17,7 +17,10 @@ def command(commands: Any, name: str, help: str, module: str = "explorer.command
 
 def workspace_option(parser: Any, default: str = ".") -> None:
     """Where the datasets are."""
-    parser.add_argument("-w", "--workspace", default=default, metavar="DIR", help="the workspace")
+    where = "this directory" if default == "." else default
+    parser.add_argument(
+        "-w", "--workspace", default=default, metavar="DIR", help=f"the workspace; {where} if none"
+    )
 
 
 def spark_option(parser: Any) -> None:
@@ -34,7 +37,8 @@ def boxes_option(parser: Any) -> None:
 
 def wish_option(parser: Any) -> None:
     """What is wished for, of all that is found."""
-    parser.add_argument("--want", default="exact", choices=list(WISHES))
+    told = "what the answer is to be, or else as near to it as can be; exact unless given"
+    parser.add_argument("--want", default="exact", choices=list(WISHES), help=told)
 
 
 def wishes_option(parser: Any) -> None:
@@ -83,11 +87,18 @@ def catalog_option(parser: Any) -> None:
     )
 
 
-def count_of(text: str) -> int:
+def count_of(text: str, least: int = 0) -> int:
     """How many of something."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} up")
     return int(text)
+
+
+def limit_option(parser: Any) -> None:
+    """How many rows to print."""
+    parser.add_argument(
+        "--limit", type=count_of, default=20, metavar="N", help="how many to print; 20 unless given"
+    )
 
 
 def json_option(parser: Any) -> None:
@@ -154,7 +165,7 @@ def _value(text: str) -> tuple[str, str]:
 def _add_runs(commands: Any) -> None:
     parser = _asking(commands, "runs", "list what was run, newest first")
     parser.add_argument("--search", default="", metavar="TEXT", help="only runs that mention it")
-    parser.add_argument("--limit", type=count_of, default=20, metavar="N")
+    limit_option(parser)
     json_option(parser)
     parser = _asking(commands, "compare", "say what is different between two runs")
     parser.add_argument("first", metavar="RUN", help="as whence runs names it, or how that begins")

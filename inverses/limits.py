@@ -60,8 +60,8 @@ class Limits:
         if count > self.cells:
             what = "rows" if isinstance(source, Table) else "cells"
             raise TooDear(
-                f'this trace would look at up to {count:,.0f} {what} of "{source.name}", over the '
-                f"limit of {self.cells:,}; select fewer, or raise --limit-cells"
+                f'this would look at up to {count:,.0f} {what} of "{source.name}", datum by datum, '
+                f"over the limit of {self.cells:,}; select fewer, or raise --limit-cells"
             )
 
 

@@ -10,7 +10,7 @@ import networkx as nx
 from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
 from inverses.plans import Hop, Inversion, Level, Plan, leading
 from inverses.recipes import recipes
-from inverses.registry import AGGREGATE, SCALAR, Registry, Verification, WeakInverse
+from inverses.registry import AGGREGATE, SCALAR, USED, Registry, Verification, WeakInverse
 from inverses.selection import Selection, asked_of
 from inverses.true_ancestors import TrueAncestors
 from pipelines.boxes.box import Box
@@ -140,8 +140,9 @@ def _levels(
     cells = {a.name for a in attributes if a.dims}
     found: list[Level] = []
     for name, inversions in _answering(arrow, attributes, asked is not None):
+        unlike = None if _alike(arrow, inversions) else asked
         each = tuple(
-            _of_one_variable(i) if i.attribute in cells else _united(i, asked) for i in inversions
+            _of_one_variable(i) if i.attribute in cells else _united(i, unlike) for i in inversions
         )
         for inversion in each:
             held &= inversion.promises
@@ -173,6 +174,16 @@ def _answering(
 def _of_one_variable(inversion: Inversion) -> Inversion:
     """An inversion for cells, which are of one variable each: others' answers do not concern it."""
     return replace(inversion, nature=AGGREGATE)
+
+
+def _alike(arrow: Arrow, inversions: list[Inversion]) -> bool:
+    """Whether all find the same, so that it is one which attributes a row is asked about."""
+
+    def used(each: Inversion) -> frozenset[str]:
+        by = arrow.box.used(each.attribute, arrow.port, arrow.source) if USED in each.yields else ()
+        return frozenset(by)
+
+    return len({(each.weak, each.verify, used(each)) for each in inversions}) == 1
 
 
 def _united(inversion: Inversion, asked: set[Asked] | None) -> Inversion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, update_wrapper
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -62,7 +62,8 @@ class Registration:
         """This inverse, told which attribute it is to invert if it wants to be."""
         if not self.per_attribute:
             return self
-        return replace(self, function=partial(self.function, attribute=attribute.name))
+        told = partial(self.function, attribute=attribute.name)
+        return replace(self, function=update_wrapper(told, self.function))
 
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""

@@ -207,7 +207,8 @@ def _found(name: str, found: Found, guarantee: Guarantee) -> str:
         count = f"{many(found.cells or 0, 'cell')} of {kinds} in {many(found.tuples, 'step')}"
         count += f", of {found.dataset.cells:,}"
     else:
-        count = f"{many(found.tuples, 'row')} of {found.dataset.rows:,}"
+        whole = f"of {found.dataset.rows:,}" if found.dataset.kept else "made again"
+        count = f"{many(found.tuples, 'row')} {whole}"
     return f"  {_words(guarantee)}: {name}, {count}; within {found.text()}"
 
 

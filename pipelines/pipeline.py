@@ -232,14 +232,25 @@ class Pipeline:
         return any(after == name or name in nx.descendants(graph, after) for after in ahead)
 
     def check_sources(self, found: Mapping[str, Dataset]) -> None:
-        """Refuse an arrow from a source that turns out to lack a type the port needs."""
-        for name, step in self.unfolded().items():
+        """Refuse boxes that sources, now that they are known, do not have what they ask for."""
+        known = {name: each.attributes for name, each in found.items()}
+        for name, step in self.in_order():
+            given = {port.name: known[step.inputs[port.name]] for port in step.box.takes}
             for port in step.box.takes:
-                given = step.inputs[port.name]
-                attributes = self.attributes(given, found)
-                if attributes is not None:
-                    hint = "; say which of these it is, under variables: in the pipeline"
-                    _check_types(name, port, given, attributes, hint if given in found else "")
+                source = step.inputs[port.name]
+                hint = "; say which of these it is, under variables: in the pipeline"
+                _check_types(name, port, source, given[port.name], hint if source in found else "")
+            known[name] = step.box.makes or _attributes(name, step.box, given)
+
+
+def _attributes(
+    name: str, box: Box, given: Mapping[str, tuple[Attribute, ...]]
+) -> tuple[Attribute, ...]:
+    """What a box makes of these attributes; what it refuses is said with its name here."""
+    try:
+        return box.attributes_of(given)
+    except Refused as error:
+        raise Refused(f"{name}: {error}") from None
 
 
 def _unfolded(name: str, step: Step) -> Iterator[tuple[str, Step]]:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import MISSING, Field, dataclass, field, fields
+from datetime import date
 from functools import cache
 from math import isinf
 from types import MappingProxyType, ModuleType, new_class
@@ -246,6 +247,8 @@ class ArrayBox(Box):
 
 def _checked(box: str, declared: Field[Any], hint: Any, value: Any) -> Any:
     """A parameter's value if it has the declared type and lies within its bounds."""
+    if hint is str and isinstance(value, date):
+        value = value.isoformat()  # YAML takes a day without quotes for more than its text.
     whole = float(value) if hint is float and type(value) is int and abs(value) < MOST else value
     if type(whole) is not hint or (hint is float and isinf(whole)):
         raise Refused(f'box "{box}": {declared.name} is {value!r:.60}, not a {hint.__name__}')

@@ -57,7 +57,8 @@ def _cell_rows(array: Array, ranges: Ranges, found: Indices, values: NDArray[Any
 class ExtractAbove(CellBox):
     """The cells where a variable is above a threshold, or with `below` those where it is below it.
 
-    A cell that equals the threshold is neither. A missing cell is neither.
+    A cell that equals the threshold is neither. A missing cell is neither. A row has when and where
+    its cell lies (`time`, `lat`, `lon`, and their indices) and its `value`.
     """
 
     variable: str = param("a", "which variable")
@@ -98,7 +99,7 @@ class ExtractExtrema(CellBox):
 
     Around is a window of `size` by `size` cells of the same step. It goes round where a dimension
     is a circle, and ends where the array does. A plateau of equal cells has no extremum. A missing
-    cell is none, and has no say in whether another is.
+    cell is none, and has no say in whether another is. Rows are those of `extract_above`.
     """
 
     variable: str = param("a", "which variable")

@@ -32,7 +32,7 @@ class Label(ArrayBox):
     hang together along rows and columns, and across corners too where there are 8 `neighbours`.
     Longitude wraps where the grid closes the circle. A region's number is that of its first cell,
     counted from 1 along the rows, so it does not depend on chunks or on other regions. Cells of
-    no region have 0; missing cells are of none.
+    no region have 0; missing cells are of none. What is made is called `label`.
     """
 
     variable: str = param("", "which variable; the first, if none is named")

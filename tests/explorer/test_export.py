@@ -19,6 +19,7 @@ from explorer.export import export
 from inverses.answer import Answer
 from inverses.trace import trace
 from pipelines.datasets import Array
+from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests.explorer.traced import BOXES, Traced, plainly, traced
@@ -159,3 +160,20 @@ def test_what_is_behind_a_track_is_exported_from_the_source_alone(
     assert set(traced_rows(answer)["dataset"].to_pylist()) == {"world"}
     data = plainly(export(answer, tmp_path / "cells.nc"))
     assert int(data["slp_traced"].sum()) == answer.cells("world").num_rows
+
+
+def test_of_several_arrays_a_box_is_of_the_one_that_is_a_source(
+    spark: SparkSession, workspace: Workspace, tmp_path: Path
+) -> None:
+    text = """
+        name: low
+        sources: {world: {path: FILE, kind: array}}
+        boxes:
+          low: {box: threshold, inputs: {field: world}, params: {high: 100000}}
+          cells: {box: extract_above, inputs: {field: low}, params: {variable: inside}}
+    """.replace("FILE", str(LAYOUTS["windless"].at(tmp_path)))
+    run(Pipeline.from_text(text), workspace, spark)
+    answer = trace(workspace, "cells", "time_index = 2", spark=spark)
+    assert set(answer.lineage) == {"low", "world"}
+    data = plainly(export(answer, tmp_path / "cells.nc"))
+    assert int(data["slp_traced"].sum()) == answer.cells("world").num_rows > 0

@@ -44,6 +44,13 @@ def test_a_box_without_inverses_is_traced_by_default(registry: Registry) -> None
     assert "By default: ⊇ complete unverified, ⊇ complete verified." in told(bare)["window_mean"]
 
 
+def test_a_box_that_is_named_is_told_of_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boxes", "aggregate"]) == 0
+    said = capsys.readouterr().out
+    assert "\n  takes: a table as rows\n" in said and "called `column_how`" in said
+    assert "\nanomaly: " not in said
+
+
 def test_every_box_with_inputs_lists_its_inverses(
     registry: Registry, capsys: pytest.CaptureFixture[str]
 ) -> None:

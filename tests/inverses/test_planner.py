@@ -14,7 +14,7 @@ from inverses.guarantees import COMPLETE, EXACT, PURE, Guarantee, Property, goal
 from inverses.outline import combined, outline, parts_of
 from inverses.planner import plan
 from inverses.plans import Plan
-from inverses.registry import AGGREGATE, Registry, verifies, weakly_inverts
+from inverses.registry import AGGREGATE, ANY, Registry, verifies, weakly_inverts
 from inverses.selection import Selection
 from pipelines.boxes.box import Port, TableBox
 from pipelines.copied import Copied
@@ -41,6 +41,20 @@ class Summed(TableBox):
         raise AssertionError("plans run nothing")
 
 
+@dataclass(frozen=True)
+class Told(TableBox):
+    """The same rows."""
+
+    name = "told"
+    takes = Summed.takes
+    makes = Summed.makes
+    asks = Summed.asks
+    contributed = "The row."
+
+    def run(self, inputs: Any, spark: Any) -> Any:
+        raise AssertionError("plans run nothing")
+
+
 def same_key(box: Summed, at: Filter, source: Table) -> Filter:
     return at.to(key=at.span("key"))
 
@@ -51,30 +65,37 @@ def table(name: str, made: Made | None = None) -> Table:
     return Table(name=name, version="v1", path="", attributes=attributes, types=types, made=made)
 
 
-def planned(registry: Registry, wish: Guarantee, *asked: str, steps: int = 1) -> Plan:
-    """The plan for one row of the last of a few sums of sums."""
+def planned(
+    registry: Registry,
+    wish: Guarantee,
+    *asked: str,
+    steps: int = 1,
+    made_by: tuple[str, ...] = (),
+) -> Plan:
+    """The plan for one row of the last of a few sums of sums, or of what was made by others."""
     datasets = {"t0": table("t0")}
-    for n in range(1, steps + 1):
-        made = Made("summed", f"t{n}", {}, {"rows": (f"t{n - 1}", "v1")}, "run")
+    made_by = made_by or ("summed",) * steps
+    for n, box in enumerate(made_by, 1):
+        made = Made(box, f"t{n}", {}, {"rows": (f"t{n - 1}", "v1")}, "run")
         datasets[f"t{n}"] = table(f"t{n}", made)
     workspace: Any = SimpleNamespace(dataset=lambda name, version=None: datasets[name])
     at = Filter(np.arange(1), {"key": span(3), "total": span(9)})
-    return plan(workspace, Selection(datasets[f"t{steps}"], None, asked, at), wish, registry)
+    return plan(workspace, Selection(datasets[f"t{len(made_by)}"], None, asked, at), wish, registry)
 
 
 def registry(*functions: Any) -> Registry:
-    """A registry of one box and some registered functions."""
-    module: Any = SimpleNamespace(Summed=Summed, **{f"f{n}": f for n, f in enumerate(functions)})
+    """A registry of two boxes and some registered functions."""
+    named = {f"f{n}": f for n, f in enumerate(functions)}
+    module: Any = SimpleNamespace(Summed=Summed, Told=Told, **named)
     return Registry.from_modules([module])
 
 
-def weak(promises: Guarantee, **stated: Any) -> Any:
-    def function(box: Summed, at: Filter, source: Table) -> Filter:
+def weak(promises: Guarantee, box: type[TableBox] = Summed, **stated: Any) -> Any:
+    def function(box: TableBox, at: Filter, source: Table) -> Filter:
         return at.to(key=at.span("key"))
 
-    return weakly_inverts(
-        Summed, **{"image": Key, "yields": [Key], "promises": promises, **stated}
-    )(function)
+    stated = {"image": Key, "yields": [Key], "promises": promises, **stated}
+    return weakly_inverts(box, **stated)(function)
 
 
 def verification(promises: Guarantee, needs: Guarantee, **stated: Any) -> Any:
@@ -258,6 +279,15 @@ def test_attributes_that_only_some_rows_are_asked_about_cut_nobodys_answer() -> 
     found = planned(known, EXACT, steps=2)
     assert {i.nature for i in found.hops[1].levels[0].inversions} == {AGGREGATE}
     assert found.guarantee == {COMPLETE}
+
+
+def test_which_attributes_rows_are_asked_about_does_not_matter_where_all_find_the_same() -> None:
+    apart = [weak(EXACT, image=t, yields=[t], nature=AGGREGATE) for t in (Key, Total)]
+    one = weak(EXACT, Told, image=ANY, nature=AGGREGATE)
+    two = [weak(EXACT, Told, image=t, nature=AGGREGATE) for t in (Key, Total)]
+    for told, guarantee in (([one], EXACT), (two, {COMPLETE})):
+        found = planned(registry(*apart, *told), EXACT, made_by=("told", "summed"))
+        assert found.guarantee == guarantee
 
 
 def test_the_order_of_registration_does_not_matter() -> None:

@@ -8,9 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from inverses.check import check
@@ -111,9 +108,10 @@ def test_an_author_adds_a_box_with_its_inverses(tmp_path: Path) -> None:
     assert "= complete, pure: agcm, 1 cell of slp in 1 step" in done.stdout
 
 
-def test_an_author_adds_a_function(tmp_path: Path) -> None:
-    rows = {"name": [f"n{n}" for n in range(2000)], "salary": np.arange(2000) * 100.0}
-    pq.write_table(pa.table(rows), tmp_path / "staff.parquet", row_group_size=100)
+def test_an_author_adds_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "staff.py").write_text(block("python", "staff.py"))
+    runpy.run_path("staff.py")
     (tmp_path / "taxes.py").write_text(block("python", "taxes.py"))
     (tmp_path / "taxes.yaml").write_text(block("yaml", "taxes.yaml"))
     done = shell(block("sh", "taxes"), tmp_path)

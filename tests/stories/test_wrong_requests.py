@@ -83,6 +83,8 @@ LOOKS = {
         ["trace", "tracks", "--boxes", "no_such_boxes"],
         ['no module "no_such_boxes"', "PYTHONPATH"],
     ),
+    "box to list": (["boxes", "threshhold"], ['no box "threshhold"', 'mean "threshold"?']),
+    "no trials": (["check", "threshold", "--trials", "0"], ["'0' is not a whole number from 1 up"]),
     "boxes module to list": (["boxes", "--boxes", "no.such.boxes"], ['no module "no.such.boxes"']),
     "boxes without name": (["boxes", "--boxes", ""], ['no module ""']),
     "boxes by path": (["boxes", "--boxes", "./own.py"], ['no module "./own.py"']),
@@ -121,7 +123,9 @@ def test_a_wrong_question_is_refused(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("explorer.commands.session", lambda *_: pytest.fail("Spark was started"))
     before = contents(little.path)
-    workspace = ["-w", str(little.path)] if request_ and request_[0] not in ("boxes",) else []
+    workspace = (
+        ["-w", str(little.path)] if request_ and request_[0] not in ("boxes", "check") else []
+    )
     assert_refused(ask(*request_, *workspace), 2, *parts)
     assert contents(little.path) == before
     assert contents(tmp_path) == {}
@@ -164,6 +168,17 @@ RUNS = {
     "parameter without end": (
         "name: p\nboxes: {agcm: {box: simulate_agcm, params: {days: .inf}}}",
         ["days is inf, not a float"],
+    ),
+    "variable": (
+        pipeline("warm: {box: threshold, inputs: {field: agcm}, params: {variable: sst}}"),
+        ['warm: no variable "sst" for box "threshold" (variables: slp, u10, v10)'],
+    ),
+    "column": (
+        pipeline(
+            "m: {box: extract_minima, inputs: {field: agcm}},"
+            "deep: {box: filter_rows, inputs: {rows: m}, params: {where: depth > 3}}"
+        ),
+        ['deep: no column "depth" for box "filter_rows" (columns: ', "pressure"],
     ),
     "circle": (
         pipeline(
