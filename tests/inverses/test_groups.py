@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inverses import words
 from inverses.guarantees import EXACT
 from inverses.registry import Registry
 from pipelines.boxes.groups import Aggregate, RankRows, TopN
-from pipelines.datasets import Attribute, Quantity, Text
+from pipelines.datasets import Attribute, Measure, Quantity, Text
 from pipelines.errors import Refused
 from tests.inverses.cases import SLIGHT, Case, Truth, check, small_tables
 from tests.inverses.families import PATIENCE
@@ -222,3 +223,9 @@ def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:
         RankRows("x", called="s").attributes_of(rows)
     with pytest.raises(Refused, match='no column "y" for box "top_n"'):
         TopN("y").attributes_of(rows)
+
+
+def test_an_inverse_that_is_told_its_attribute_keeps_its_authors_words() -> None:
+    (stated,) = (w for w in REGISTRY.verifications if w.name == "counted")
+    told = stated.about(Attribute("x_max", Measure, ("x_max",)))
+    assert words.first_line(told) == words.first_line(stated) != ""

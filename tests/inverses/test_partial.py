@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from explorer.cli import main
+from inverses import words
 from inverses.partial import run_only
 from inverses.trace import trace
 from pipelines import arrays
@@ -107,6 +108,7 @@ def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) ->
     here, there = (trace(w, "tracks", where, spark=HERE) for w in (workspace, demo))
     assert here.cells("agcm").to_pylist() == there.cells("agcm").to_pylist()
     assert here.guarantee("agcm") == there.guarantee("agcm")
+    assert any(": minima, 1 row made again; within " in line for line in words.told(here))
 
 
 def test_runs_that_were_bounded_differently_are_told_apart(

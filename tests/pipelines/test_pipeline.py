@@ -63,6 +63,12 @@ def test_a_whole_number_does_for_a_float_and_nothing_else_does() -> None:
             Pipeline.from_text(BRANCHED.replace("500", other))
 
 
+def test_a_day_needs_no_quotes() -> None:
+    subset = "{box: subset, inputs: {field: a}, params: {start: 2001-01-01}}"
+    text = f"name: p\nboxes: {{a: {{box: simulate_agcm}}, s: {subset}}}"
+    assert Pipeline.from_text(text).steps["s"].box.params()["start"] == "2001-01-01"
+
+
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(BRANCHED)
     assert Pipeline.from_file(tmp_path / "p.yaml").sources["era"].path == str(tmp_path / "era5.nc")
