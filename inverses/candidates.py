@@ -71,9 +71,14 @@ class Question:
 
     @property
     def at_once(self) -> bool:
-        """Whether all data are decided on together, and so soon that no Spark job is needed."""
-        checks = (v for each in self.checks for c in each for v in c.verify)
-        return isinstance(self.source, Table) and all(v.at_once for v in checks)
+        """Whether all data are decided on together, and so soon that no Spark job is needed.
+
+        Nor is one for each port of a box that is looked at beside the others, cells though they
+        are: running the box again takes one job for all of them.
+        """
+        checks = [v for each in self.checks for c in each for v in c.verify]
+        soon = isinstance(self.source, Table) or any(v.beside for v in checks)
+        return soon and all(v.at_once for v in checks)
 
     @property
     def together(self) -> bool:

@@ -22,6 +22,7 @@ from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 
 SHAPE, CHUNKS = (48, 37, 72), (12, 37, 72)
+PART = 0.07  # of what a box made
 Asked = Callable[[Workspace], str | None]
 
 
@@ -65,6 +66,26 @@ def asked(workspace: Workspace) -> str | None:
         return one_row(made)
     middle = {d: coordinate(made, d)[n // 2] for d, n in made.size.items()}
     return " and ".join(f"{d} = {_literal(v)}" for d, v in middle.items())
+
+
+def a_part(workspace: Workspace) -> str | None:
+    """Data around the middle of what was made, about as many as are still asked one by one."""
+    made = workspace.dataset("made")
+    if isinstance(made, Table):
+        rows = matching(made, None)
+        columns = {n: column(rows, n) for n in rows.column_names}
+        told = [n for n, c in columns.items() if c.dtype.kind in "if" and len(np.unique(c)) > 3]
+        return _middle(told[0], columns[told[0]], PART) if told else None
+    each = PART ** (1 / len(made.dims))
+    return " and ".join(_middle(d, coordinate(made, d), each) for d in made.dims)
+
+
+def _middle(name: str, values: np.ndarray, share: float) -> str:
+    """A predicate for the middle share of some values."""
+    count = max(1, round(len(values) * share))
+    first = (len(values) - count) // 2
+    low, *_, high = np.sort(values)[first : first + count].repeat(2)
+    return f"{name} between {_literal(low)} and {_literal(high)}"
 
 
 def one_row(table: Table) -> str | None:

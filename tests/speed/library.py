@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -20,7 +21,12 @@ from pipelines.run import run
 from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 from tests.speed.benchmarks import Scale
-from tests.speed.every import pipelines_of_every_box, pipelines_over_a_large_table
+from tests.speed.every import (
+    Asked,
+    a_part,
+    pipelines_of_every_box,
+    pipelines_over_a_large_table,
+)
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured, side_by_side
@@ -241,21 +247,25 @@ def _first(workspace: Workspace, where: str) -> str:
 
 
 def worst(bench: Bench, scale: Scale) -> list[Row]:
-    """The dearest trace of one datum, and of all, of all boxes, against running them again."""
-    one: dict[str, Measured] = {}
-    everything: dict[str, Measured] = {}
-    with bench.scratch() as home:
+    """The dearest traces of one datum, of a part and of all, against running boxes again."""
+    found: dict[str, dict[str, Measured]] = defaultdict(dict)
+    with bench.scratch() as home, bench.scratch() as folder:
         for name, pipeline, asked in pipelines_of_every_box(home):
             workspace = Workspace.create(home / name)
             run(pipeline, workspace, bench.spark)
-            where = asked(workspace)
-            if where is None:
-                continue
-            with bench.scratch() as folder:
-                one[name] = _compared(bench, pipeline, workspace, where, folder)
-                everything[name] = _compared(bench, pipeline, workspace, None, folder)
-    large = _of_large_table(bench)
-    return [_dearest("one datum", one), _dearest("all of it", everything), large]
+            for of, where in _selections(workspace, asked):
+                found[of][name] = _compared(bench, pipeline, workspace, where, folder)
+    return [*(_dearest(of, each) for of, each in found.items()), _of_large_table(bench)]
+
+
+def _selections(workspace: Workspace, asked: Asked) -> Iterator[tuple[str, str | None]]:
+    """What to ask of what a box made, if it made anything: a predicate, or none for all."""
+    one, part = asked(workspace), a_part(workspace)
+    if one is not None:
+        yield "one datum", one
+        yield "all of it", None
+    if part is not None:
+        yield "a part of it", part
 
 
 def _of_large_table(bench: Bench) -> Row:
