@@ -88,11 +88,15 @@ def in_coordinates(array: Array, filter_: Filter) -> Filter:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How many of the selected data came back when the boxes ran again on an answer alone."""
+    """How many of the selected data came back when the boxes ran again on an answer alone.
+
+    Or `by_steps`, each on what was found before it, where only so nothing new is in the way.
+    """
 
     selected: int
     given_back: int
     why: str = ""
+    by_steps: bool = False
 
     @property
     def holds(self) -> bool:
@@ -104,10 +108,16 @@ class Proof:
             "selected": self.selected,
             "given_back": self.given_back,
             "why": self.why,
+            "by_steps": self.by_steps,
         }
 
     def text(self) -> str:
         """The verdict in one line."""
+        if self.holds and self.by_steps:
+            return (
+                "proved step by step: run again on nothing but what was found before it, each box "
+                "gives back what was found next (of the ends alone, something new is in the way)"
+            )
         if self.holds:
             return "proved: run again on this alone, the boxes give the selection back"
         reason = f": {self.why}" if self.why else ""

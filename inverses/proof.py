@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -20,22 +21,68 @@ from pipelines.contents import FewCells, held_table
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import WhenceError
 from pipelines.filters import Filter
-from pipelines.tables import column, held
+from pipelines.tables import column, held, matching
+
+MadeAgain = Callable[[Answer, SparkSession], Table | Array]
 
 
 def prove(answer: Answer, spark: SparkSession) -> Proof:
-    """Run the boxes again on what an answer found, with everything else absent, and compare."""
-    selection = answer.plan.selection
+    """Run the boxes again on what an answer found, with everything else absent, and compare.
+
+    They run on the ends of the answer alone. Where something that newly comes up for want of all
+    else may be in the way, they run step by step too: each on what was found before it, and of
+    what it makes only what was found goes on.
+    """
     if not answer.plan.hops:
-        return Proof(len(selection), len(selection))
-    known = _alone(answer)
-    image = replace(selection.dataset, kept=False)
+        return Proof(len(answer.plan.selection), len(answer.plan.selection))
+    proof = _compared(answer, _at_once, spark)
+    if proof.holds or not any(each.plan.open_to_newcomers for each in answer.parts):
+        return proof
+    by_steps = _compared(answer, _step_by_step, spark)
+    return replace(by_steps, by_steps=True) if by_steps.holds else proof
+
+
+def _compared(answer: Answer, made_again: MadeAgain, spark: SparkSession) -> Proof:
+    """How much of a selection there is in what is made again."""
+    selected = len(answer.plan.selection)
     try:
-        again = available(image, _region(answer), known, spark)
-        same = _given_back(answer, again)
+        same = _given_back(answer, made_again(answer, spark))
     except WhenceError as error:
-        return Proof(len(selection), 0, str(error))
-    return Proof(len(selection), int(same.sum()))
+        return Proof(selected, 0, str(error))
+    return Proof(selected, int(same.sum()))
+
+
+def _at_once(answer: Answer, spark: SparkSession) -> Table | Array:
+    """The selected dataset made again of nothing but what was found at the ends."""
+    ends = _ends(answer)
+
+    def instead(each: Table | Array) -> Table | Array:
+        return ends[each.key] if each.key in ends else replace(each, kept=False)
+
+    known = {key: _of(recipe, instead) for key, recipe in _boxes(answer).items()}
+    image = replace(answer.plan.selection.dataset, kept=False)
+    return available(image, _region(answer), known, spark)
+
+
+def _step_by_step(answer: Answer, spark: SparkSession) -> Table | Array:
+    """The selected dataset made again, each box on nothing but what was found before it."""
+    boxes, every, few = _boxes(answer), _found(answer), _ends(answer)
+    selected = answer.plan.selection.dataset
+    arrows = [(each.key, key) for key, r in boxes.items() for each in r.inputs.values()]
+    for key in nx.topological_sort(nx.DiGraph(arrows)):
+        if key not in boxes:
+            continue
+        image = selected if key == selected.key else every[key].dataset
+        region = _region(answer) if image is selected else every[key].outline
+        known = {key: _of(boxes[key], lambda each: few[each.key])}
+        again = available(replace(image, kept=False), region, known, spark)
+        few[key] = again if image is selected else _cut(again, every[key], answer)
+    return few[selected.key]
+
+
+def _of(recipe: Recipe, instead: Callable[[Table | Array], Table | Array]) -> Recipe:
+    """A recipe with other inputs."""
+    return replace(recipe, inputs={port: instead(each) for port, each in recipe.inputs.items()})
 
 
 def _region(answer: Answer) -> Filter:
@@ -43,76 +90,97 @@ def _region(answer: Answer) -> Filter:
     selection = answer.plan.selection
     if isinstance(selection.dataset, Array):
         return selection.at
-    asked = [selection.dataset.attribute(n) for n in answer.plan.attributes]
-    return selection.at.only(*(c for a in asked for c in a.columns)).loose()
+    return selection.at.only(*_names(answer, selection.dataset)).loose()
 
 
-def _alone(answer: Answer) -> Recipes:
-    """The recipes of a plan with nothing kept, and at their ends only what was found."""
+def _boxes(answer: Answer) -> Recipes:
+    """The recipes of all that was inverted, each with its box as it is for what was asked."""
     made = {hop.image.key for hop in _hops(answer)}
-    asked = _asked(answer)
-    own = [answer.lineage[name] for name in answer.own]
-    every = {**answer.found, **{found.dataset.key: found for found in own}}
-    ends = {key: _few(found) for key, found in every.items() if key not in made}
-
-    def instead(each: Table | Array) -> Table | Array:
-        return ends[each.key] if each.key in ends else replace(each, kept=False)
-
     return {
-        key: Recipe(
-            recipe.box.alone(asked[key]) if key in asked else recipe.box,
-            {port: instead(each) for port, each in recipe.inputs.items()},
-            recipe.pushes,
-        )
+        key: replace(recipe, box=recipe.box.alone(_asked(answer, key)))
         for key, recipe in answer.plan.recipes.items()
         if key in made
     }
+
+
+def _found(answer: Answer) -> dict[Key, Found]:
+    """What was found, dataset by dataset; to a wish of their own in those that have one."""
+    own = [answer.lineage[name] for name in answer.own]
+    return {**answer.found, **{found.dataset.key: found for found in own}}
+
+
+def _ends(answer: Answer) -> dict[Key, Table | Array]:
+    """The datasets behind which nothing was looked for, with only what was found in them."""
+    made = {hop.image.key for hop in _hops(answer)}
+    return {key: _few(found) for key, found in _found(answer).items() if key not in made}
 
 
 def _hops(answer: Answer) -> list[Hop]:
     return [hop for each in answer.parts for hop in each.plan.hops]
 
 
-def _asked(answer: Answer) -> Mapping[Key, set[str]]:
-    """The attributes that are asked about in each dataset."""
-    asked: dict[Key, set[str]] = {}
-    for hop in _hops(answer):
-        names = {i.attribute for level in hop.levels for i in level.inversions}
-        asked.setdefault(hop.image.key, set()).update(names)
-    return asked
+def _asked(answer: Answer, image: Key) -> set[str]:
+    """The attributes that are asked about in a dataset."""
+    hops = [hop for hop in _hops(answer) if hop.image.key == image]
+    return {i.attribute for hop in hops for i in hop.inversions}
+
+
+def _names(answer: Answer, table: Table) -> list[str]:
+    """The columns of a table that are asked about."""
+    asked = _asked(answer, table.key)
+    return [c for a in table.attributes if a.name in asked for c in a.columns]
 
 
 def _few(found: Found) -> Table | Array:
     """A dataset that has only what was found in it."""
     dataset = found.dataset
     if isinstance(dataset, Table):
-        rows = found.rows.select(dataset.columns)
-        few = held_table(dataset.name, dataset.attributes, rows)
-        return replace(dataset, groups=few.groups, content=few.content)
-    index = np.column_stack([column(found.rows, d) for d in dataset.dims])
+        return _with_rows(dataset, found.rows.select(dataset.columns))
     which, values = column(found.rows, "variable"), column(found.rows, "value")
-    cells = {v: index[which == n] for n, v in enumerate(dataset.variables)}
     kept = {v: values[which == n] for n, v in enumerate(dataset.variables)}
-    coordinates = {d: coordinate(dataset, d) for d in dataset.dims}
-    return replace(dataset, content=FewCells(cells, kept, coordinates))
+    return _with_cells(dataset, found, kept)
+
+
+def _cut(again: Table | Array, found: Found, answer: Answer) -> Table | Array:
+    """Of a dataset that was made again, only what was found in it."""
+    if isinstance(again, Table):
+        rows, names = matching(again, None), _names(answer, again)
+        mine = _among(rows.select(names), found.rows.select(names))
+        return _with_rows(again, rows.filter(pa.array(mine)))
+    index = {v: _index(again, found, v) for v in again.variables}
+    return _with_cells(again, found, {v: cells_at(again, v, at) for v, at in index.items()})
+
+
+def _with_rows(table: Table, rows: pa.Table) -> Table:
+    few = held_table(table.name, table.attributes, rows)
+    return replace(table, groups=few.groups, content=few.content)
+
+
+def _with_cells(array: Array, found: Found, values: Mapping[str, NDArray[Any]]) -> Array:
+    index = {v: _index(array, found, v) for v in array.variables}
+    cells = {v: np.column_stack(list(at.values())) for v, at in index.items()}
+    coordinates = {d: coordinate(array, d) for d in array.dims}
+    return replace(array, content=FewCells(cells, values, coordinates))
+
+
+def _index(array: Array, found: Found, variable: str) -> dict[str, NDArray[np.int64]]:
+    """The cells of a variable that were found, by an index along each dimension."""
+    mine = column(found.rows, "variable") == array.variables.index(variable)
+    return {d: column(found.rows, d)[mine] for d in array.dims}
 
 
 def _given_back(answer: Answer, again: Table | Array) -> NDArray[np.bool_]:
     """Which of the selected data the boxes have made again."""
     selection = answer.plan.selection
-    asked = [selection.dataset.attribute(n) for n in answer.plan.attributes]
-    if isinstance(again, Array):
-        assert isinstance(selection.dataset, Array)
-        index = np.column_stack([selection.at.spans[d].low for d in again.dims])
-        pairs = [
-            (cells_at(selection.dataset, a.name, index), cells_at(again, a.name, index))
-            for a in asked
-            if a.dims
-        ]
-        return np.asarray(np.all([_same(one, other) for one, other in pairs], axis=0))
-    names = list(dict.fromkeys(c for a in asked for c in a.columns))
-    rows = held(again, _region(answer))
-    return _among(pa.table({n: selection.at.spans[n].low for n in names}), rows.select(names))
+    if isinstance(again, Table):
+        names = _names(answer, again)
+        selected = pa.table({n: selection.at.spans[n].low for n in names})
+        return _among(selected, held(again, _region(answer)).select(names))
+    assert isinstance(selection.dataset, Array)
+    index = {d: selection.at.spans[d].low for d in again.dims}
+    asked = _asked(answer, again.key) & set(again.variables)
+    pairs = [(cells_at(each, v, index) for each in (selection.dataset, again)) for v in asked]
+    return np.asarray(np.all([_same(one, other) for one, other in pairs], axis=0))
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:

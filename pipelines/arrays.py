@@ -129,13 +129,16 @@ def cells_in(
     return owner, points, region[tuple((points - origin).T)]
 
 
-def cells_at(array: Array, variable: str, points: NDArray[np.int64]) -> NDArray[Any]:
-    """The values at some cells, each a row of indices; what lies around them is read with them."""
-    if not len(points):
-        return np.zeros(0)
-    low, stop = points.min(axis=0), points.max(axis=0) + 1
-    region = _values(array, variable, list(zip(low, stop, strict=True)))
-    return np.asarray(region[tuple((points - low).T)])
+def cells_at(
+    array: Array, variable: str, points: Mapping[str, NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """The values at some cells, told by an index along each dimension; a chunk is read once."""
+    found = np.full(len(points[array.dims[0]]), np.nan)
+    where = Filter(np.arange(len(found)), {d: Span(points[d], points[d]) for d in array.dims})
+    for chunk, boxes in touched(array, variable, where):
+        owner, _, values = cells_in(array, chunk, where[boxes])
+        found[owner] = values
+    return found
 
 
 def _first_of_each(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE
 from inverses.registry import (
@@ -22,11 +21,10 @@ from inverses.registry import (
 )
 from inverses.sweeps import Asked, Swept, start_of, sweeps
 from pipelines import tables
-from pipelines.arrays import Ranges, block, cells_in, touched
+from pipelines.arrays import Ranges, block, cells_at
 from pipelines.boxes.landcover import Composite, Label, Mosaic, numbered, with_edge
 from pipelines.datasets import ELEMENT, Array
 from pipelines.filters import Filter
-from pipelines.spans import Span
 
 CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "level": ELEMENT}
 EXACTLY: dict[str, Any] = {**CELLS, "needs": [COMPLETE], "promises": [COMPLETE, PURE]}
@@ -113,14 +111,14 @@ def its_place(box: Mosaic, at: Filter, source: Array) -> Filter:
 @verifies(Mosaic, **EXACTLY, pointwise=True, beside=True)
 def taken(box: Mosaic, at: Row, seen: Seen, port: str, inputs: Inputs) -> Mask:
     """The raster's cell if it was taken, beside those of the other rasters at its place."""
-    ports = [p.name for p in box.takes]
-    source: Any = inputs[port]
+    rasters: dict[str, Any] = {p.name: inputs[p.name] for p in box.takes}
+    source, place = rasters[port], list(rasters).index(port)
     found = np.zeros(len(seen["owner"]), bool)
     for number in np.unique(seen["variable"]):
         mine = np.flatnonzero(seen["variable"] == number)
-        at_points = {d: seen[d][mine] for d in source.dims}
-        stack = [_cells(inputs[p], source.variables[number], at_points) for p in ports]
-        found[mine] = box.taken(np.array(stack))[ports.index(port)]
+        points = {d: seen[d][mine] for d in source.dims}
+        stack = [cells_at(r, source.variables[number], points) for r in rasters.values()]
+        found[mine] = box.taken(np.array(stack))[place]
     return found
 
 
@@ -135,13 +133,3 @@ def taken_there(
         cells = box.stack(inputs, variable, ranges)
         kept = wanted & box.taken(cells)[raster]
         yield Swept(variable, start_of(field, ranges), cells[raster], kept)
-
-
-def _cells(array: Any, variable: str, points: Seen) -> NDArray[np.float64]:
-    """The cells of a variable at some points, each chunk read once."""
-    found = np.full(len(next(iter(points.values()))), np.nan)
-    where = Filter(np.arange(len(found)), {d: Span(i, i) for d, i in points.items()})
-    for chunk, boxes in touched(array, variable, where):
-        owner, _, values = cells_in(array, chunk, where[boxes])
-        found[owner] = values
-    return found
