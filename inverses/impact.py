@@ -113,7 +113,7 @@ def impact(
     reached = {}
     for image, names_ in _asked(list(_derived(workspace, origin)), list(attributes)):
         chosen = Selection(image, None, names_, Filter(np.zeros(0, np.int64), {}))
-        planned = plan(workspace, chosen, wanted, known, [origin.name], all_of_them=True)
+        planned = plan(workspace, chosen, wanted, known, [origin.name])
         rows = forward.reached(planned)
         if rows is not None and rows.num_rows:
             held = planned.guarantee_of(origin.name)

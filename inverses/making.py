@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,8 @@ def made_by(box: Box, inputs: Inputs, name: str = "made") -> Table | Array:
     attributes = box.attributes_of({port: each.attributes for port, each in inputs.items()})
     if isinstance(box, ArrayBox):
         grid = box.grid(inputs)
-        values = box.block(inputs, {d: (0, len(c)) for d, c in grid.coordinates.items()})
+        made = box.block(inputs, {d: (0, len(c)) for d, c in grid.coordinates.items()})
+        values = {v: np.asarray(each, grid.dtype) for v, each in made.items()}
         return held_array(name, attributes, grid.coordinates, values, grid.chunks, grid.circular)
     assert isinstance(box, TableBox)
     rows = _rows(box, inputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import networkx as nx
 
-from inverses.guarantees import EXACT, NOTHING, Guarantee, goals, unites
+from inverses.guarantees import COMPLETE, EXACT, NOTHING, Guarantee, goals, unites
 from inverses.plans import Hop, Inversion, Level, Plan, leading
 from inverses.recipes import recipes
 from inverses.registry import AGGREGATE, SCALAR, USED, Registry, Verification, WeakInverse
@@ -43,21 +43,20 @@ def plan(
     wish: Guarantee,
     registry: Registry,
     to: Collection[str] | None = None,
-    all_of_them: bool = False,
 ) -> Plan:
     """The plan that meets a wish as closely as the registered inverses can.
 
     Hops run from the selection to the sources, levels from the top down. Every goal that the
     wish leaves is tried in turn for the whole graph, since one that a single hop breaks is lost;
-    or for what leads `to` datasets of some names, and only that is then planned. Attributes that
-    have only defaults are left out where others can answer, unless `all_of_them` must be.
+    or for what leads `to` datasets of some names, and only that is then planned. Where nobody
+    has named attributes, those that have only defaults are left out if others can answer.
     """
-    asked = {frozenset(selection.attributes)} if all_of_them else None
+    named = {frozenset(selection.attributes)} if selection.attributes else None
     ancestry = behind(workspace, selection.dataset)
     made = recipes([ancestry.nodes[key]["dataset"] for key in ancestry], registry)
     found: Plan | None = None
     for goal in goals(wish):
-        hops = leading(tuple(_hops(ancestry, selection, goal, registry, asked)), to)
+        hops = leading(tuple(_hops(ancestry, selection, goal, registry, named)), to)
         found = Plan(selection, wish, hops, made)
         if goal <= found.guarantee:
             return found
@@ -156,8 +155,8 @@ def _answering(
 ) -> Iterator[tuple[str, list[Inversion]]]:
     """The inversions of each level.
 
-    Attributes that have only defaults are left out where others can answer; once they are
-    `all_of_them` asked for by a hop, not by a person, only where another level answers them.
+    Attributes that nothing but a default meets the goal for are left out where others can
+    answer; if `all_of_them` must be answered, only where another level answers them.
     """
     above: Guarantee | None = None
     table: dict[str, list[Inversion]] = {}
@@ -167,8 +166,18 @@ def _answering(
             above = each.promises if above is None else above & each.promises
     answered = {i.attribute for level in table.values() for i in level if not i.by_default}
     for name, inversions in table.items():
-        missing = [i for i in inversions if all_of_them and i.attribute not in answered]
-        yield name, [i for i in inversions if not i.by_default or i in missing] or inversions[:1]
+        missing = [a for a in attributes if all_of_them and a.name not in answered]
+        nearest = [_nearest(arrow, a, name) for a in missing]
+        met = [i for i in inversions if not i.by_default]
+        yield name, [*met, *nearest] or inversions[:1]
+
+
+def _nearest(arrow: Arrow, attribute: Attribute, level: str) -> Inversion:
+    """How to invert an attribute for which nothing meets the goal: at least completely."""
+    weak = arrow.registry.weak_for(arrow.box, attribute, arrow.port, arrow.source, level)
+    default = arrow.registry.default_for(arrow.box, attribute, arrow.port, arrow.source, level)
+    complete = tuple(w for w in weak if COMPLETE in w.promises)
+    return _chosen(attribute, complete or (default,), (), frozenset({COMPLETE}))
 
 
 def _of_one_variable(inversion: Inversion) -> Inversion:

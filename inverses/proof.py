@@ -19,7 +19,7 @@ from inverses.replay import available
 from pipelines.arrays import cells_at, coordinate
 from pipelines.contents import FewCells, held_table
 from pipelines.datasets import Array, Key, Table
-from pipelines.errors import WhenceError
+from pipelines.errors import Failed, WhenceError
 from pipelines.filters import Filter
 from pipelines.tables import column, held, matching
 
@@ -179,12 +179,14 @@ def _given_back(answer: Answer, again: Table | Array) -> NDArray[np.bool_]:
     assert isinstance(selection.dataset, Array)
     index = {d: selection.at.spans[d].low for d in again.dims}
     asked = _asked(answer, again.key) & set(again.variables)
+    if not asked:
+        raise Failed("coordinates alone have no values that could come back")
     pairs = [(cells_at(each, v, index) for each in (selection.dataset, again)) for v in asked]
     return np.asarray(np.all([_same(one, other) for one, other in pairs], axis=0))
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.isclose(one.astype(float), other.astype(float), 1e-6, equal_nan=True))
+    return np.asarray(np.isclose(one.astype(float), other.astype(float), 1e-6, 0, equal_nan=True))
 
 
 def _among(wanted: pa.Table, rows: pa.Table) -> NDArray[np.bool_]:

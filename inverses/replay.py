@@ -16,7 +16,7 @@ from inverses.plans import Hop, Plan
 from inverses.recipes import Recipes
 from inverses.registry import Inputs
 from pipelines.arrays import Chunk, coordinate, inside, touched
-from pipelines.boxes.box import CellBox, TableBox
+from pipelines.boxes.box import ArrayBox, CellBox, TableBox
 from pipelines.contents import MadeCells, held_table
 from pipelines.datasets import Array, Group, Key, Table
 from pipelines.filters import Filter
@@ -38,7 +38,8 @@ def available(
     at, parts, inputs = needed(dataset, region, known, spark)
     if isinstance(dataset, Array):
         coordinates = {d: coordinate(dataset, d) for d in dataset.dims}
-        return replace(dataset, content=MadeCells(recipe.box, inputs, coordinates))
+        dtype = cast(ArrayBox, recipe.box).grid(inputs).dtype
+        return replace(dataset, content=MadeCells(recipe.box, inputs, coordinates, dtype))
     rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
     mine = rows.take(np.unique(rows_in(rows, at)[1]))
     remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
@@ -99,29 +100,40 @@ def made_within(
 
 def with_indices(region: Filter, image: Table | Array, known: Recipes) -> Filter:
     """A region in coordinates, with the indices that these have in the array rows came from."""
-    array = _array_behind(image, known)
-    if not isinstance(image, Table) or array is None:
-        return region
     spans = dict(region.spans)
-    for dim in array.dims:
-        index = f"{dim}_index"
-        if dim in spans and index in image.columns and index not in spans:
-            spans[index] = _indices(array, dim, spans[dim])
+    for dim in [c for c in region.spans if f"{c}_index" not in spans]:
+        array = _array_of(image, dim, known)
+        if array is not None:
+            spans[f"{dim}_index"] = _indices(array, dim, region.spans[dim])
     return Filter(region.owner, spans)
 
 
-def _array_behind(image: Table | Array, known: Recipes) -> Array | None:
-    """The one array that rows were found in, however many tables ago."""
+def _array_of(image: Table | Array, dim: str, known: Recipes) -> Array | None:
+    """The array that rows were found in, however many tables ago, if they still tell where.
+
+    They do as long as one attribute has the coordinate and its index: else a box on the way may
+    have given either name to something else.
+    """
     inputs = list(known[image.key].inputs.values()) if image.key in known else []
-    if len(inputs) != 1:
+    if isinstance(image, Array) or len(inputs) != 1 or not _tells_index(image, dim):
         return None
-    return inputs[0] if isinstance(inputs[0], Array) else _array_behind(inputs[0], known)
+    (source,) = inputs
+    if isinstance(source, Array):
+        return source if dim in source.dims else None
+    return _array_of(source, dim, known)
+
+
+def _tells_index(table: Table, dim: str) -> bool:
+    """Whether an attribute of a table has the coordinate along a dimension, and its index."""
+    return any({dim, f"{dim}_index"} <= set(each.columns) for each in table.attributes)
 
 
 def _indices(array: Array, dim: str, where: Span) -> Span:
     """The indices of all coordinates in each range, from the first to the last of them."""
     values = coordinate(array, dim)
     values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+    # Times of other calendars are in tables as texts that are in order.
+    values = np.array([str(v) for v in values]) if values.dtype.kind == "O" else values
     inside_ = (values >= where.low[:, None]) & (values <= where.high[:, None])
     first = inside_.argmax(axis=1)
     last = len(values) - 1 - inside_[:, ::-1].argmax(axis=1)

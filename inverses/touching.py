@@ -59,9 +59,12 @@ def _candidate_rows(hop: Hop, table: Table, reached: pa.Table) -> Filter:
 
 
 def _bounds(table: Table, group: Group) -> Filter:
-    """The ends of the columns of a row group as a region."""
-    empty = {c: column(schema_of(table).empty_table(), c).dtype for c in table.columns}
-    ends = {c: bounds(group, c, kind) for c, kind in empty.items()}
+    """The ends of the columns of a row group as a region that all of its rows lie in.
+
+    Ends say nothing of missing numbers, so columns that may have some are left out.
+    """
+    kinds = {c: column(schema_of(table).empty_table(), c).dtype for c in table.columns}
+    ends = {c: bounds(group, c, kind) for c, kind in kinds.items() if kind.kind != "f"}
     known = {c: span(low, high) for c, (low, high) in ends.items() if low is not None}
     return Filter(np.zeros(1, np.int64), known)
 

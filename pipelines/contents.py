@@ -59,17 +59,18 @@ class HeldRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeCells:
-    """Cells that a box makes of its inputs at the moment they are read."""
+    """Cells that a box makes of its inputs when they are read, as a run would write them."""
 
     box: Any
     inputs: Mapping[str, Dataset]
     coordinates: Mapping[str, NDArray[Any]]
+    dtype: Any
 
     def coordinate(self, dim: str) -> NDArray[Any]:
         return self.coordinates[dim]
 
     def values(self, variable: str, ranges: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
-        found = np.asarray(self.box.block(self.inputs, ranges)[variable])
+        found = np.asarray(self.box.block(self.inputs, ranges)[variable], self.dtype)
         if found.shape != tuple(stop - start for start, stop in ranges.values()):
             raise Failed(f'box "{self.box.name}" made another block than the one asked for')
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,15 +104,15 @@ def check_unchanged(source: Dataset, chunks: Iterable[Chunk] | None = None) -> N
 
 def _files(array: Array, chunks: Iterable[Chunk]) -> Iterator[Path]:
     """The files that hold some chunks, the coordinates, and what describes both."""
-    corners: dict[str, list[tuple[int, ...]]] = {}
+    read: dict[str, list[list[tuple[int, int]]]] = {}
     with opened(array) as data:
         dims = {v: [str(d) for d in data[v].dims] for v in array.variables}
         coordinates = [array.stored[str(d)] for d in data.coords]
     for chunk in chunks:
         ranges = dict(zip(array.dims, chunk.ranges, strict=True))
-        ends = product(*(ranges.get(d, (0, 0)) for d in dims[chunk.variable]))
-        corners.setdefault(array.stored[chunk.variable], []).extend(ends)
-    return files_of(array.path, coordinates, corners)
+        ends = [ranges.get(d, (0, 0)) for d in dims[chunk.variable]]
+        read.setdefault(array.stored[chunk.variable], []).append(ends)
+    return files_of(array.path, coordinates, read)
 
 
 def _described(

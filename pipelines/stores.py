@@ -24,6 +24,7 @@ CODECS = {
 }  # fmt: skip
 TEXT = {"vlen-utf8", "vlen-bytes"}
 Metadata = Mapping[str, Any]
+Ends = Sequence[tuple[int, int]]
 
 
 def check_store(path: str | Path) -> list[str]:
@@ -40,9 +41,9 @@ def check_store(path: str | Path) -> list[str]:
 
 
 def files_of(
-    path: str | Path, whole: Iterable[str], some: Mapping[str, Iterable[Sequence[int]]]
+    path: str | Path, whole: Iterable[str], some: Mapping[str, Iterable[Ends]]
 ) -> Iterator[Path]:
-    """The files that hold a store's metadata, all of some variables, and of others some cells."""
+    """The files that hold a store's metadata, all of some variables, and of others some ranges."""
     group = zarr.open_group(path, mode="r", use_consolidated=False)
     yield from _metadata_files(Path(path))
     for name in {*whole, *some}:
@@ -51,9 +52,15 @@ def files_of(
         assert isinstance(stored, zarr.Array)
         size = stored.shards or stored.chunks
         grid = product(*(range(-(-n // c)) for n, c in zip(stored.shape, size, strict=True)))
-        cells = {tuple(i // c for i, c in zip(at, size, strict=True)) for at in some.get(name, ())}
-        for key in cells if name in some else grid:
+        within = {key for ends in some.get(name, ()) for key in _keys(ends, size)}
+        for key in within if name in some else grid:
             yield Path(path, name, stored.metadata.encode_chunk_key(key))
+
+
+def _keys(ends: Ends, size: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The chunks that index ranges lie in, last index included."""
+    each = [range(a // c, b // c + 1) for (a, b), c in zip(ends, size, strict=True)]
+    return product(*each)
 
 
 def _metadata_files(folder: Path) -> Iterator[Path]:

@@ -73,6 +73,9 @@ class Box(ABC):
 
     A box makes one dataset, and may have others made `besides`, each by a box that has inverses of
     its own: so a trace goes through any of them as through boxes that were wired by hand.
+
+    An attribute of rows that has a coordinate and its index (`lat` and `lat_index`) tells where
+    in an array they were found; a box from rows to rows that makes either anew keeps them apart.
     """
 
     name: ClassVar[str]

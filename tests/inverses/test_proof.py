@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from inverses.answer import Answer
 from inverses.proof import prove
 from inverses.trace import trace
 from pipelines.datasets import Table
 from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
 from pipelines.tables import matching
 from pipelines.workspace import Workspace
+from tests.files import grid
 
 HERE = cast(SparkSession, Here(2))
+COUNTED = """
+name: counted
+sources: {{field: {{path: {}}}}}
+boxes:
+  smooth: {{box: window_mean, inputs: {{field: field}}, params: {{lat: 3, lon: 3}}}}
+  high: {{box: extract_above, inputs: {{field: smooth}},
+         params: {{variable: slp, threshold: {}}}}}
+  steps: {{box: aggregate, inputs: {{rows: high}},
+          params: {{keys: time_index, what: "value:count"}}}}
+"""
 
 
 def point(demo: Workspace, number: int) -> str:
@@ -34,12 +51,52 @@ def test_the_cone_behind_a_track_number_gives_it_back(demo: Workspace) -> None:
     assert prove(answer, HERE).holds
 
 
-def test_an_answer_that_lacks_a_cell_does_not_prove_itself(demo: Workspace) -> None:
-    answer = trace(demo, "tracks", point(demo, 1234), spark=HERE)
-    (key,) = [k for k in answer.found if k[0] == "agcm"]
+def lacking(answer: Answer, name: str) -> Iterator[Answer]:
+    """An answer without each of the cells or rows of a dataset."""
+    (key,) = [k for k in answer.found if k[0] == name]
     found = answer.found[key]
     for gone in range(found.rows.num_rows):
         rows = found.rows.take([n for n in range(found.rows.num_rows) if n != gone])
-        lacking = replace(answer, found={**answer.found, key: replace(found, rows=rows)})
-        verdict = prove(lacking, HERE)
-        assert found.rows.num_rows > 9 or not verdict.holds
+        yield replace(answer, found={**answer.found, key: replace(found, rows=rows)})
+
+
+def test_an_answer_that_lacks_a_cell_does_not_prove_itself(demo: Workspace) -> None:
+    answer = trace(demo, "tracks", point(demo, 1234), spark=HERE)
+    cells = answer.cells("agcm").num_rows
+    assert all(cells > 9 or not prove(each, HERE).holds for each in lacking(answer, "agcm"))
+
+
+def counted(home: Path, scale: float) -> Workspace:
+    """How many means of three by three are high, step by step of a field."""
+    values = np.random.default_rng(1).normal(0, 1, (3, 12, 24)) * scale
+    grid(values, wind=()).to_netcdf(home / "field.nc")
+    workspace = Workspace.create(home / "w")
+    run(Pipeline.from_text(COUNTED.format(home / "field.nc", 0.7 * scale)), workspace, HERE)
+    return workspace
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_what_newly_comes_up_for_want_of_all_else_is_left_out_step_by_step(
+    scale: float, tmp_path: Path
+) -> None:
+    answer = trace(counted(tmp_path, scale), "steps", "time_index = 1", spark=HERE)
+    proof = prove(answer, HERE)
+    assert answer.plan.open_to_newcomers and proof.holds and proof.by_steps
+    assert "step by step" in proof.text() and proof.to_json()["by_steps"]
+    for name in ("high", "smooth"):
+        assert not any(prove(each, HERE).holds for each in lacking(answer, name))
+    by_a_cell_less = [prove(each, HERE).holds for each in lacking(answer, "field")]
+    assert not any(by_a_cell_less[::9])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_however_small_values_are_others_do_not_prove_them(scale: float, tmp_path: Path) -> None:
+    answer = trace(counted(tmp_path, scale), "smooth", "lat > 80 and lon = 45", spark=HERE)
+    assert prove(answer, HERE).holds
+    for each in lacking(answer, "field"):
+        assert not prove(each, HERE).holds
+
+
+def test_coordinates_alone_cannot_come_back(tmp_path: Path) -> None:
+    answer = trace(counted(tmp_path, 1.0), "smooth", "lat > 80", ["time"], spark=HERE)
+    assert "not proved" in prove(answer, HERE).text()

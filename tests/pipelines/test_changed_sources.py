@@ -176,6 +176,18 @@ def test_a_chunk_that_is_read_has_to_be_as_it_was(
     refusal(SourceChanged, check_unchanged, known)
 
 
+def test_a_chunk_of_a_variable_that_is_cut_finer_than_the_first_has_to_be_as_it_was(
+    tmp_path: Path,
+) -> None:
+    data = grid(pressures(), wind=("u10", "v10"))
+    sizes = {"slp": {"chunks": (4, 9, 16)}, "u10": {"chunks": (1, 3, 4)}}
+    data.to_zarr(tmp_path / "world.zarr", consolidated=False, encoding=sizes)
+    known = source_at(tmp_path / "world.zarr")
+    zarr.open_group(known.path, mode="r+")["u10"][2, 4, 7] = 1.0
+    check_unchanged(known, chunks_of(known, "slp"))
+    refusal(SourceChanged, check_unchanged, known, chunks_of(known, "u10"))
+
+
 @pytest.mark.parametrize("store", [STORES["turned"], STORES["nested"]], ids=["turned", "nested"])
 def test_a_change_far_from_the_chunks_that_are_read_does_not_matter(
     store: Callable[[Path], Path], tmp_path: Path
