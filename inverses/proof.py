@@ -17,7 +17,7 @@ from inverses.plans import Hop
 from inverses.recipes import Recipe, Recipes
 from inverses.replay import available
 from pipelines.arrays import cells_at, coordinate
-from pipelines.contents import FewCells, held_table
+from pipelines.contents import FewCells, NoCells, held_table
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import Failed, WhenceError
 from pipelines.filters import Filter
@@ -57,10 +57,10 @@ def _at_once(answer: Answer, spark: SparkSession) -> Table | Array:
     ends = _ends(answer)
 
     def instead(each: Table | Array) -> Table | Array:
-        return ends[each.key] if each.key in ends else replace(each, kept=False)
+        return ends[each.key] if each.key in ends else _unmade(each)
 
     known = {key: _of(recipe, instead) for key, recipe in _boxes(answer).items()}
-    image = replace(answer.plan.selection.dataset, kept=False)
+    image = _unmade(answer.plan.selection.dataset)
     return available(image, _region(answer), known, spark)
 
 
@@ -75,9 +75,20 @@ def _step_by_step(answer: Answer, spark: SparkSession) -> Table | Array:
         image = selected if key == selected.key else every[key].dataset
         region = _region(answer) if image is selected else every[key].outline
         known = {key: _of(boxes[key], lambda each: few[each.key])}
-        again = available(replace(image, kept=False), region, known, spark)
+        again = available(_unmade(image), region, known, spark)
         few[key] = again if image is selected else _cut(again, every[key], answer)
     return few[selected.key]
+
+
+def _unmade(dataset: Table | Array) -> Table | Array:
+    """A dataset that has to be made again, whatever is there of it."""
+    if isinstance(dataset, Table):
+        return replace(dataset, kept=False, content=None)
+    return replace(dataset, kept=False, content=NoCells(_places(dataset)))
+
+
+def _places(array: Array) -> dict[str, NDArray[Any]]:
+    return {d: coordinate(array, d) for d in array.dims}
 
 
 def _of(recipe: Recipe, instead: Callable[[Table | Array], Table | Array]) -> Recipe:
@@ -159,8 +170,7 @@ def _with_rows(table: Table, rows: pa.Table) -> Table:
 def _with_cells(array: Array, found: Found, values: Mapping[str, NDArray[Any]]) -> Array:
     index = {v: _index(array, found, v) for v in array.variables}
     cells = {v: np.column_stack(list(at.values())) for v, at in index.items()}
-    coordinates = {d: coordinate(array, d) for d in array.dims}
-    return replace(array, content=FewCells(cells, values, coordinates))
+    return replace(array, content=FewCells(cells, values, _places(array)))
 
 
 def _index(array: Array, found: Found, variable: str) -> dict[str, NDArray[np.int64]]:

@@ -17,8 +17,9 @@ from inverses.recipes import Recipes
 from inverses.registry import Inputs
 from pipelines.arrays import Chunk, coordinate, inside, touched
 from pipelines.boxes.box import ArrayBox, CellBox, TableBox
-from pipelines.contents import MadeCells, held_table
+from pipelines.contents import MadeCells, NoCells, held_table
 from pipelines.datasets import Array, Group, Key, Table
+from pipelines.errors import Failed
 from pipelines.filters import Filter
 from pipelines.sharing import rows_of_chunks
 from pipelines.spans import Span
@@ -32,18 +33,24 @@ def available(
     dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
 ) -> Table | Array:
     """A dataset that can be read within a region: itself if it was kept, else made again there."""
-    if dataset.kept or dataset.content is not None:
+    if dataset.kept or not isinstance(dataset.content, NoCells | None):
         return dataset
     recipe = known[dataset.key]
     at, parts, inputs = needed(dataset, region, known, spark)
     if isinstance(dataset, Array):
-        coordinates = {d: coordinate(dataset, d) for d in dataset.dims}
-        dtype = cast(ArrayBox, recipe.box).grid(inputs).dtype
-        return replace(dataset, content=MadeCells(recipe.box, inputs, coordinates, dtype))
+        return replace(dataset, content=_made_cells(dataset, cast(ArrayBox, recipe.box), inputs))
     rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
     mine = rows.take(np.unique(rows_in(rows, at)[1]))
     remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
     return replace(dataset, groups=remade.groups, content=remade.content)
+
+
+def _made_cells(array: Array, box: ArrayBox, inputs: Inputs) -> MadeCells:
+    """The cells of an array, each made when it is read."""
+    grid = box.grid(inputs)
+    if grid.shape != array.shape:
+        raise Failed(f'box "{box.name}" lays out another "{array.name}" of a part of its inputs')
+    return MadeCells(box, inputs, grid.coordinates, grid.dtype)
 
 
 def needed(

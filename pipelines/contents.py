@@ -77,6 +77,19 @@ class MadeCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NoCells:
+    """Where the cells of an array lie that are yet to be made again."""
+
+    coordinates: Mapping[str, NDArray[Any]]
+
+    def coordinate(self, dim: str) -> NDArray[Any]:
+        return self.coordinates[dim]
+
+    def values(self, variable: str, ranges: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
+        raise Failed(f'the cells of "{variable}" have to be made again before they are read')
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FewCells:
     """An array of which only some cells are there, each a row of indices; others are missing."""
 
