@@ -23,6 +23,11 @@ def between(times: NDArray[Any], first: str, last: str, box: str) -> NDArray[np.
     >>> between(days, "2000-01-31", "2000-02", "subset").tolist()
     [1, 2, 3]
     """
+    if (first or last) and times.dtype.kind not in "MO":
+        raise Refused(
+            f'box "{box}": the times are {times.dtype} numbers, which lie in no part between '
+            "dates; leave out start and end, or give dates"
+        )
     kept = np.ones(len(times), bool)
     for limit, sign in ((first, 1), (last, -1)):
         if limit:
