@@ -10,15 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.arrays import Ranges, block, coordinate
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset
-from pipelines.grids import (
-    degrees,
-    grid_like,
-    one_of,
-    still_circular,
-)
+from pipelines.grids import grid_like, one_of, places_along, still_circular
 from pipelines.moments import middle
 from pipelines.weights import Weights, axis_of, bilinear, divided, nearest, overlapping
 
@@ -140,7 +135,7 @@ class Coarsen(ArrayBox):
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         field = inputs["field"]
         assert isinstance(field, Array)
-        places = {d: _places(field, d) for d in field.dims}
+        places = {d: places_along(field, d) for d in field.dims}
         ends = {d: self.covered(field, d) for d in field.dims}
         middles = {d: middle(places[d][a], places[d][b]) for d, (a, b) in ends.items()}
         even = [d for d in field.circular if field.size[d] % self.factor(d) == 0]
@@ -164,7 +159,3 @@ class Coarsen(ArrayBox):
         total = sum(np.where(there[part], padded[part], 0.0) for part in parts)
         count = sum(there[part].astype(np.int64) for part in parts)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _places(array: Array, dim: str) -> NDArray[Any]:
-    return degrees(array, dim) if dim in PLACES else coordinate(array, dim)
