@@ -60,6 +60,20 @@ def _date(limit: str) -> np.datetime64:
         raise Refused(f"there is no {limit} in the calendar; {FORM}") from None
 
 
+def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether numbers or times are the same ones; dates of two calendars never are.
+
+    >>> alike(np.array([1, 2]), np.array([1.0, 2.0]))
+    True
+    """
+    return _calendars(one) == _calendars(other) and bool(np.array_equal(one, other))
+
+
+def _calendars(times: NDArray[Any]) -> set[str]:
+    """The calendars of dates of which numpy knows nothing."""
+    return {t.calendar for t in times} if times.dtype.kind == "O" else set()
+
+
 def middle(first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
     """Halfway between each two numbers or times."""
     return np.asarray(first + (last - first) / 2)
