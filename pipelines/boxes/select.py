@@ -166,4 +166,4 @@ class Select(Picking):
 
 def _from(steps: Mapping[str, tuple[int, int]], dim: str, size: int) -> tuple[int, int, int]:
     first, step = steps.get(dim, (0, 1))
-    return first, size, step
+    return min(first, size), size, min(step, max(size, 1))

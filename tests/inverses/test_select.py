@@ -150,6 +150,18 @@ def test_a_part_has_the_cells_at_its_ends_however_they_are_rounded(side: str, ki
     assert box.picked(field)[dim].tolist() == expected
 
 
+def test_what_is_thinned_beyond_its_size_has_its_first_places() -> None:
+    field, far = plain_array((2, 3, 4)), 10**30
+    found = Select(time=far, lat=far, lon=2).picked(field)
+    assert {d: places.tolist() for d, places in found.items()} == {
+        "time": [0],
+        "lat": [0],
+        "lon": [0, 2],
+    }
+    with pytest.raises(Refused, match='nothing of "field" is left along time'):
+        Select(skip=far).grid({"field": field})
+
+
 def test_a_part_with_nothing_in_it_is_refused() -> None:
     with pytest.raises(Refused, match=r'nothing of "field" is left along lat, which runs from 60'):
         Subset(south=80.0).grid({"field": plain_array((1, 3, 3))})
