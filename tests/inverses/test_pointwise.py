@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.guarantees import EXACT
+from inverses.making import made_by
 from pipelines.boxes.landcover import Mosaic
 from pipelines.boxes.masks import Mask
 from pipelines.boxes.pointwise import Calculate, Combine
@@ -162,6 +163,15 @@ def test_dates_of_two_calendars_are_never_the_same(box: Any) -> None:
     with pytest.raises(Refused, match=r"along time.*are not the same|differ in time"):
         box.grid(inputs)
     assert box.grid(dict.fromkeys(inputs, fields[0])).shape == (2, 1, 1)
+
+
+def test_first_variables_are_combined_whatever_they_are_called() -> None:
+    field, other = plain_array((1, 2, 2), ("other_a", "b")), plain_array((1, 2, 2))
+    made = made_by(Combine(), {"field": field, "other": other})
+    assert isinstance(made, Array) and not made.content.variables["result"].any()
+    for port, expected in (("field", "other_a"), ("other", "a")):
+        array = {"field": field, "other": other}[port]
+        assert Combine().used("result", port, array) == (expected,)
 
 
 def test_arrays_on_other_grids_are_not_combined() -> None:
