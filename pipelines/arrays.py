@@ -65,6 +65,21 @@ def coordinate(array: Array, dim: str) -> NDArray[Any]:
         return np.asarray(data[dim].values) if dim in data.coords else np.arange(array.size[dim])
 
 
+def number_kinds(array: Array) -> set[str]:
+    """The kinds of numbers, as numpy calls them, that an array's cells are stored as.
+
+    The file knows, even where a few of its cells stand in for it as floats. Of an array whose
+    cells were not kept no kind is known.
+    """
+    if not array.path:
+        nowhere = dict.fromkeys(array.dims, (0, 0))
+        return {block(array, v, nowhere).dtype.kind for v in array.variables}
+    if not array.kept:
+        return set()
+    with opened(array) as data:
+        return {data[v].dtype.kind for v in array.variables}
+
+
 def chunks_of(array: Array, variable: str) -> list[Chunk]:
     """Every chunk of a variable, in order."""
     high = np.array([[-(-n // c) - 1 for n, c in zip(array.shape, array.chunks, strict=True)]])

@@ -14,6 +14,8 @@ from pipelines.spans import Span, span
 MOST_BINS = 1_000_000
 CIRCLE = 360.0
 TURNS = (-1, 0, 1)
+YEARS = np.datetime64("1678", "Y"), np.datetime64("2262", "Y")  # which nanoseconds tell apart
+LATEST, HOUR = np.datetime64("2262-04-11T23:47:16"), np.timedelta64(1, "h")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +87,34 @@ def _count(low: float, high: float, step: float) -> int:
 
 def times(start: str, hours: float, steps: int) -> Bins:
     """Bins of a number of hours each, from a date on."""
+    return Bins(dates(start, hours, steps + 1), steps)
+
+
+def dates(start: str, hours: float, count: int) -> NDArray[np.datetime64]:
+    """So many dates, a number of hours apart; refused if nanoseconds cannot tell them.
+
+    >>> dates("2000-01-01T18", 6, 2).astype(str).tolist()
+    ['2000-01-01T18:00:00.000000', '2000-01-02T00:00:00.000000']
+    """
+    first = _moment(start)
+    # In years, since a date that is far off comes round to one nearby in microseconds.
+    told = YEARS[0] <= first.astype("datetime64[Y]") <= YEARS[1]
+    if not told or hours * (count - 1) > (LATEST - first) / HOUR:
+        raise Refused(
+            f"{count:,} dates {hours:g} hours apart, from {start:.60} on, are not all of the years "
+            "1678 to 2262, outside which none can be told; begin within them, and make steps "
+            "fewer or shorter"
+        )
+    apart = np.timedelta64(round(hours * 3600e6) if count > 1 else 0, "us")
+    return np.asarray(first.astype("datetime64[us]") + apart * np.arange(count))
+
+
+def _moment(text: str) -> np.datetime64:
+    """A date as it is written."""
     try:
-        first = np.datetime64(start, "us")
+        return np.datetime64(text)
     except ValueError:
-        raise Refused(f'start is "{start:.60}", not a time, like: 2000-01-01T06:00') from None
-    return Bins(
-        first + np.round(hours * 3600e6).astype("timedelta64[us]") * np.arange(steps + 1), steps
-    )
+        raise Refused(f'start is "{text:.60}", not a time, like: 2000-01-01T06:00') from None
 
 
 def numbers(start: str, width: float, steps: int) -> Bins:

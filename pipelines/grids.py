@@ -96,8 +96,15 @@ def degrees(array: Array, dim: str) -> NDArray[np.float64]:
     found = coordinate(array, dim).astype(np.float64)
     if dim != "lon":
         return found
-    steps = (np.diff(found) + 180) % 360 - 180
+    steps = np.diff(found)
+    # Half a turn is none too many, whichever way it goes.
+    steps = np.where(np.abs(steps) > 180, (steps + 180) % 360 - 180, steps)
     return np.asarray(np.concatenate([found[:1], found[:1] + np.cumsum(steps)]))
+
+
+def places_along(array: Array, dim: str) -> NDArray[Any]:
+    """Coordinates that a mean can be taken of: in degrees that go on, or as they are."""
+    return degrees(array, dim) if dim in ("lat", "lon") else coordinate(array, dim)
 
 
 def still_circular(array: Array, dim: str, size: int) -> bool:

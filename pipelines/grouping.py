@@ -55,7 +55,8 @@ def cycles(array: Array, by: str) -> Groups:
 def stretches(array: Array, by: str, every: int) -> Groups:
     """Steps in stretches: so many after another, or those of one day; each bears its mean time."""
     times = coordinate(array, array.dims[0])
-    of_step = np.arange(len(times)) // every if by == "steps" else _days(_dates(array))
+    most = min(every, len(times))
+    of_step = np.arange(len(times)) // most if by == "steps" else _days(_dates(array))
     starts = np.flatnonzero(np.diff(of_step, prepend=-1))
     means = [middle(part) for part in np.split(times, starts[1:])]
     return Groups(of_step, np.array(means))

@@ -23,6 +23,11 @@ def between(times: NDArray[Any], first: str, last: str, box: str) -> NDArray[np.
     >>> between(days, "2000-01-31", "2000-02", "subset").tolist()
     [1, 2, 3]
     """
+    if (first or last) and times.dtype.kind not in "MO":
+        raise Refused(
+            f'box "{box}": the times are {times.dtype} numbers, which lie in no part between '
+            "dates; leave out start and end, or give dates"
+        )
     kept = np.ones(len(times), bool)
     for limit, sign in ((first, 1), (last, -1)):
         if limit:
@@ -53,6 +58,20 @@ def _date(limit: str) -> np.datetime64:
         return np.datetime64(limit)
     except ValueError:
         raise Refused(f"there is no {limit} in the calendar; {FORM}") from None
+
+
+def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether numbers or times are the same ones; dates of two calendars never are.
+
+    >>> alike(np.array([1, 2]), np.array([1.0, 2.0]))
+    True
+    """
+    return _calendars(one) == _calendars(other) and bool(np.array_equal(one, other))
+
+
+def _calendars(times: NDArray[Any]) -> set[str]:
+    """The calendars of dates of which numpy knows nothing."""
+    return {t.calendar for t in times} if times.dtype.kind == "O" else set()
 
 
 def middle(first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.arrays import Ranges, block
+from pipelines.arrays import Ranges, block, number_kinds
 from pipelines.boxes.box import Grid
 from pipelines.datasets import Array, Attribute, Time
 from pipelines.errors import Refused
@@ -52,8 +52,12 @@ def like(
 
 
 def precision(array: Array) -> type[np.floating[Any]]:
-    """The kind of number that holds what an array's cells hold."""
-    return np.float32 if array.itemsize <= 4 else np.float64
+    """The kind of number that holds what an array's cells hold.
+
+    A float of 4 bytes holds one of as many bytes, but no whole number over 2**24.
+    """
+    exact = array.itemsize < 4 or (array.itemsize == 4 and number_kinds(array) <= {"f"})
+    return np.float32 if exact else np.float64
 
 
 def middle(values: NDArray[Any]) -> Any:

@@ -21,7 +21,7 @@ CELLS: dict[str, Any] = {"image": ANY, "yields": [USED], "nature": AGGREGATE, "l
 @weakly_inverts(RollingMean, **CELLS, promises=[COMPLETE, PURE, FAITHFUL])
 def window(box: RollingMean, at: Filter, source: Array) -> Filter:
     """The steps that the window reaches from the datum's, as far as there are any."""
-    back, ahead = box.reach
+    back, ahead = box.reach(source.shape[0])
     steps = _steps(at, source)
     low = np.maximum(steps.low - back, 0)
     return _moved(at, source, Span(low, np.minimum(steps.high + ahead, source.shape[0] - 1)))

@@ -26,7 +26,7 @@ class PrincipalComponents(ArrayBox):
     The components are those of the departures of every cell from its mean over time, each cell
     counting alike; the field is their sum, with the mean added again. Components as strong as the
     strongest one left out are not defined apart from it, and are left out too. Places where a
-    step is missing are left out and stay missing at every step.
+    step is missing or infinite are left out, and are missing at every step.
     """
 
     components: int = param(3, "how many are kept at most", low=1)
@@ -60,7 +60,7 @@ class PrincipalComponents(ArrayBox):
     def rebuilt(self, field: Reals) -> Reals:
         """The field as the components that are kept make it."""
         found = np.full(field.shape, np.nan)
-        whole = ~np.isnan(field).any(axis=0)
+        whole = np.isfinite(field).all(axis=0)
         mean = field[:, whole].mean(axis=0)
         scores, strength, patterns = np.linalg.svd(field[:, whole] - mean, full_matrices=False)
         kept = _kept(strength, self.components)

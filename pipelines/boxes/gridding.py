@@ -232,7 +232,7 @@ class GridRows(RowsOnGrid):
     def times(self, rows: Table) -> NDArray[Any]:
         steps = self.steps_of(rows)
         if steps is None:
-            return binning.times(self.start, self.every, 1).edges[:1].astype("datetime64[ns]")
+            return binning.dates(self.start, self.every, 1).astype("datetime64[ns]")
         first = steps.edges[:-1]
         return first.astype("datetime64[ns]") if first.dtype.kind == "M" else first
 
@@ -278,5 +278,4 @@ class RasterizeTracks(RowsOnGrid):
         return binning.numbers("0", 1, self.steps)
 
     def times(self, rows: Table) -> NDArray[Any]:
-        edges = binning.times(self.start, self.hours, self.steps).edges
-        return edges[:-1].astype("datetime64[ns]")
+        return binning.dates(self.start, self.hours, self.steps).astype("datetime64[ns]")

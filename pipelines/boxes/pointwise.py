@@ -28,6 +28,7 @@ from pipelines.places import (
 )
 
 OTHER = "other_"
+Sides = Mapping[str, tuple[str, str]]  # from a name to a port and a variable there
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Combine(ArrayBox):
         check_formula(self, self.formula)
 
     def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
-        sides = [_side(n) for n in self.read(given["field"], given["other"]).names]
+        sides = self.read(given["field"], given["other"])[1].values()
         for port in ("field", "other"):
             check_named([n for p, n in sides if p == port], given[port], self.name)
         check_name(self.result, (), self.name)
@@ -129,20 +130,22 @@ class Combine(ArrayBox):
         sides = [_side(n) for n in self.expression(self.formula).names]
         return tuple(name for side, name in sides if side == port)
 
-    def read(self, field: Attributes, other: Attributes) -> Expression:
-        """The formula, or the difference of the first variables if there is none."""
+    def read(self, field: Attributes, other: Attributes) -> tuple[Expression, Sides]:
+        """The formula, or the difference of the first variables, and what its names mean."""
         if self.formula:
-            return self.expression(self.formula)
-        first, second = (variable_of(each, "", self.name).name for each in (field, other))
-        return self.expression(f"`{first}` - `{OTHER}{second}`")
+            formula = self.expression(self.formula)
+            return formula, {n: _side(n) for n in formula.names}
+        given = {"field": field, "other": other}
+        firsts = {p: variable_of(each, "", self.name).name for p, each in given.items()}
+        # Under the ports' names: one's own may begin like those of the other array's variables.
+        return self.expression("field - other"), {p: (p, name) for p, name in firsts.items()}
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         check_alike(inputs["field"], inputs["other"], self.name)
         return grid_of_first(inputs, self.attributes_of(attributes_at(inputs)))
 
     def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, NDArray[Any]]:
-        formula = self.read(inputs["field"].attributes, inputs["other"].attributes)
-        sides = {n: _side(n) for n in formula.names}
+        formula, sides = self.read(inputs["field"].attributes, inputs["other"].attributes)
         values = {
             n: block(inputs[p], v, at_single_places(inputs[p], ranges))
             for n, (p, v) in sides.items()

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.arrays import Ranges, coordinate
+from pipelines.arrays import Ranges
 from pipelines.boxes.box import CHANGE, REMOVAL, ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset, Quantity
 from pipelines.errors import Refused
-from pipelines.grids import AXES, one_of
+from pipelines.grids import AXES, one_of, places_along
 from pipelines.steps import (
     Reals,
     averaged,
@@ -70,7 +70,7 @@ class Reducing(ArrayBox):
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         array: Any = inputs["field"]
-        places = {d: np.array([middle(coordinate(array, d))]) for d in self.dims}
+        places = {d: np.array([middle(places_along(array, d))]) for d in self.dims}
         makes = self.attributes_of({"field": array.attributes})
         return like(array, makes, places, dtype=self.precision(array))
 

@@ -10,15 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.arrays import Ranges, block, coordinate
+from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset
-from pipelines.grids import (
-    degrees,
-    grid_like,
-    one_of,
-    still_circular,
-)
+from pipelines.grids import grid_like, one_of, places_along, still_circular
 from pipelines.moments import middle
 from pipelines.weights import Weights, axis_of, bilinear, divided, nearest, overlapping
 
@@ -127,23 +122,24 @@ class Coarsen(ArrayBox):
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         return (attribute,)
 
-    def factor(self, dim: str) -> int:
-        """How many old places make a new one."""
+    def factor(self, array: Array, dim: str) -> int:
+        """How many old places make a new one: no more than there are."""
         factors = {"time": self.time, "lat": self.lat, "lon": self.lon}
-        return factors.get(dim, 1)
+        return min(factors.get(dim, 1), max(array.size[dim], 1))
 
     def covered(self, array: Array, dim: str) -> tuple[Indices, Indices]:
         """The first and last old place that each new one covers."""
-        first = np.arange(0, array.size[dim], self.factor(dim))
-        return first, np.minimum(first + self.factor(dim), array.size[dim]) - 1
+        factor = self.factor(array, dim)
+        first = np.arange(0, array.size[dim], factor)
+        return first, np.minimum(first + factor, array.size[dim]) - 1
 
     def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
         field = inputs["field"]
         assert isinstance(field, Array)
-        places = {d: _places(field, d) for d in field.dims}
+        places = {d: places_along(field, d) for d in field.dims}
         ends = {d: self.covered(field, d) for d in field.dims}
         middles = {d: middle(places[d][a], places[d][b]) for d, (a, b) in ends.items()}
-        even = [d for d in field.circular if field.size[d] % self.factor(d) == 0]
+        even = [d for d in field.circular if field.size[d] % self.factor(field, d) == 0]
         round_ = tuple(d for d in even if still_circular(field, d, len(middles[d])))
         return grid_like(field, field.attributes, middles, round_)
 
@@ -152,19 +148,15 @@ class Coarsen(ArrayBox):
         return {v: self._means(field, v, ranges) for v in field.variables}
 
     def _means(self, array: Array, variable: str, ranges: Ranges) -> NDArray[np.float64]:
-        factors = [self.factor(d) for d in array.dims]
-        whole = {d: (a * self.factor(d), b * self.factor(d)) for d, (a, b) in ranges.items()}
+        factors = {d: self.factor(array, d) for d in array.dims}
+        whole = {d: (a * factors[d], b * factors[d]) for d, (a, b) in ranges.items()}
         cut = {d: (a, min(b, array.size[d])) for d, (a, b) in whole.items()}
         values = block(array, variable, cut).astype(np.float64)
         pads = [(0, whole[d][1] - cut[d][1]) for d in array.dims]
         padded = np.pad(values, pads, constant_values=np.nan)
-        parts = [tuple(slice(n, None, f) for n, f in zip(start, factors, strict=True))
-                 for start in product(*map(range, factors))]  # fmt: skip
+        parts = [tuple(slice(n, None, f) for n, f in zip(start, factors.values(), strict=True))
+                 for start in product(*map(range, factors.values()))]  # fmt: skip
         there = np.isfinite(padded)
         total = sum(np.where(there[part], padded[part], 0.0) for part in parts)
         count = sum(there[part].astype(np.int64) for part in parts)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _places(array: Array, dim: str) -> NDArray[Any]:
-    return degrees(array, dim) if dim in PLACES else coordinate(array, dim)

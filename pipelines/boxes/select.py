@@ -26,7 +26,7 @@ from pipelines.moments import between, checked_moment
 
 Attributes = tuple[Attribute, ...]
 Indices = NDArray[np.int64]
-ROUNDING = 1e-9  # degrees
+ROUNDING = 1e-9  # degrees, by which coordinates of 8 bytes may be off
 
 
 class Picking(ArrayBox):
@@ -81,9 +81,10 @@ def _goes_on(places: Indices, size: int) -> bool:
 class Subset(Picking):
     """The cells between some latitudes, longitudes and times, both ends included.
 
-    Longitudes are compared on the circle, so that -10 is 350, and 350 to 20 crosses the seam: what
-    is left then begins in the west, if the grid goes round. Times are dates like 2000-01-14 or
-    2000-01, of which the last counts whole; an empty one is no limit.
+    A coordinate that was rounded when it was stored is still at its end. Longitudes are compared
+    on the circle, so that -10 is 350, and 350 to 20 crosses the seam: what is left then begins in
+    the west, if the grid goes round. Times are dates like 2000-01-14 or 2000-01, of which the last
+    counts whole; an empty one is no limit.
     """
 
     south: float = param(-90.0, "the least latitude", unit="degrees", low=-90, high=90)
@@ -109,10 +110,10 @@ class Subset(Picking):
             checked_moment(limit, self.name)
 
     def picked(self, array: Array) -> Mapping[str, Indices]:
-        lat = degrees(array, "lat")
+        lat, off = degrees(array, "lat"), _rounding(coordinate(array, "lat"))
         return {
             "time": between(coordinate(array, "time"), self.start, self.end, self.name),
-            "lat": np.flatnonzero((lat >= self.south) & (lat <= self.north)),
+            "lat": np.flatnonzero((lat >= self.south - off) & (lat <= self.north + off)),
             "lon": self._columns(array),
         }
 
@@ -122,13 +123,22 @@ class Subset(Picking):
         size = array.size["lon"]
         if width >= 360 or size == 0:
             return np.arange(size)
-        past = (coordinate(array, "lon").astype(np.float64) - self.west + ROUNDING) % 360
-        inside = past <= width % 360 + 2 * ROUNDING
+        lon = coordinate(array, "lon")
+        off = _rounding(lon)
+        past = (lon.astype(np.float64) - self.west + off) % 360
+        inside = past <= width % 360 + 2 * off
         if "lon" not in array.circular or inside.all():
             return np.flatnonzero(inside)
         cut = np.flatnonzero(~inside[np.arange(size) - 1] & inside)
         begin = int(cut[0]) if len(cut) else 0
         return np.flatnonzero(inside[(np.arange(size) + begin) % size]) + begin
+
+
+def _rounding(places: NDArray[Any]) -> float:
+    """By how many degrees coordinates may be off for being stored in so many bytes."""
+    if places.dtype.kind != "f":
+        return ROUNDING
+    return max(ROUNDING, 2 * float(np.spacing(np.abs(places).max(initial=0))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +166,4 @@ class Select(Picking):
 
 def _from(steps: Mapping[str, tuple[int, int]], dim: str, size: int) -> tuple[int, int, int]:
     first, step = steps.get(dim, (0, 1))
-    return first, size, step
+    return min(first, size), size, min(step, max(size, 1))

@@ -75,20 +75,20 @@ class RollingMean(OverTime):
                 "steps, or let it be trailing"
             )
 
-    @property
-    def reach(self) -> tuple[int, int]:
-        """How many steps the window reaches back and ahead."""
-        half = self.window // 2
-        return (half, half) if self.align == "centred" else (self.window - 1, 0)
+    def reach(self, steps: int) -> tuple[int, int]:
+        """How many steps the window reaches back and ahead, where there are so many at all."""
+        half, most = self.window // 2, max(steps - 1, 0)
+        back, ahead = (half, half) if self.align == "centred" else (self.window - 1, 0)
+        return min(back, most), min(ahead, most)
 
     def values(self, array: Array, variable: str, ranges: Ranges) -> Reals:
         record = array.dims[0]
-        (first, last), (back, ahead) = ranges[record], self.reach
+        (first, last), (back, ahead) = ranges[record], self.reach(array.size[record])
         start, stop = max(first - back, 0), min(last + ahead, array.size[record])
         cells = block(array, variable, {**ranges, record: (start, stop)}).astype(np.float64)
         before, after = start - (first - back), last + ahead - stop
         ends = [(before, after), *[(0, 0)] * (cells.ndim - 1)]
-        return _moving(np.pad(cells, ends, constant_values=np.nan), self.window)
+        return _moving(np.pad(cells, ends, constant_values=np.nan), back + 1 + ahead)
 
 
 def _moving(cells: Reals, window: int) -> Reals:

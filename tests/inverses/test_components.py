@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.guarantees import COMPLETE, EXACT
+from inverses.making import made_by
 from pipelines.boxes.components import PrincipalComponents
 from pipelines.contents import held_array
 from pipelines.datasets import Array
@@ -31,6 +32,7 @@ from tests.inverses.families import (
     proves_itself,
     traced,
 )
+from tests.inverses.grids import changed, plain_array
 from tests.inverses.wrong import REGISTRY
 
 
@@ -109,6 +111,18 @@ def test_components_are_traced_to_the_whole_field_on_spark(
     assert cells(answer, "world") == set(np.ndindex(field.shape))
     assert answer.guarantee("world") == frozenset({COMPLETE})
     assert proves_itself(answer)
+
+
+def test_a_place_with_an_infinite_step_is_left_out_and_missing() -> None:
+    field = plain_array((3, 2, 2))
+    cells = field.content.variables["a"] ** 2
+    without, infinite = cells.copy(), cells.copy()
+    without[1, 0, 0], infinite[1, 0, 0] = np.nan, -np.inf
+    box = PrincipalComponents(1)
+    made = made_by(box, {"field": changed(field, None, {"a": infinite})})
+    expected = _projected(without, 1)
+    assert isinstance(made, Array) and np.isnan(expected[:, 0, 0]).all()
+    np.testing.assert_allclose(made.content.variables["a"], expected)
 
 
 def test_a_field_that_cannot_be_held_is_refused_before_it_is_read() -> None:

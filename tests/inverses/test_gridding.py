@@ -231,6 +231,36 @@ def test_a_grid_that_is_too_fine_or_of_no_numbers_is_refused() -> None:
         GridRows(resolution=0.001, time="", lat="v").grid({"rows": table})
 
 
+FAR_OFF: dict[str, dict[str, Any]] = {
+    "before": {"start": "1500-06-01"},
+    "after": {"start": "2290-06-01"},
+    "reaches past": {"start": "1850-01-01", "every": 87_660.0, "steps": 45},
+    "in long steps": {"every": 1e10, "steps": 2},
+    "in steps without end": {"every": 1e308, "steps": 2},
+    "farther than microseconds": {"start": "300000-01-01"},
+    "never": {"start": "NaT"},
+}
+
+
+@pytest.mark.parametrize("when", FAR_OFF)
+def test_dates_that_nanoseconds_cannot_tell_are_refused(when: str) -> None:
+    told = {("hours" if k == "every" else k): v for k, v in FAR_OFF[when].items()}
+    rows = held_table("points", (), pa.Table.from_pylist([], SCHEMA))
+    for box in (
+        GridRows.from_params({**PLACE, "time": "t", **FAR_OFF[when]}),
+        RasterizeTracks.from_params({**PLACE, "step": "n", "track": "v", "steps": 2, **told}),
+    ):
+        with pytest.raises(Refused, match="not all of the years 1678 to 2262"):
+            box.grid({"rows": rows})
+
+
+def test_one_step_is_as_long_as_one_likes() -> None:
+    rows = held_table("points", (), pa.Table.from_pylist([], SCHEMA))
+    box = GridRows.from_params({**PLACE, "time": "", "start": "1700-01-01", "every": 1e308})
+    found = box.grid({"rows": rows}).coordinates["time"]
+    assert found.tolist() == np.array(["1700-01-01"], "datetime64[ns]").tolist()
+
+
 def test_a_grid_that_does_not_come_out_even_is_refused() -> None:
     table = held_table("r", ATTRIBUTES["rows"], pa.table({c: [1.0] for c in ("lat", "lon", "v")}))
     with pytest.raises(Refused, match="cells of 7 degrees do not fill -90 to 90 evenly"):

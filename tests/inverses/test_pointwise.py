@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cftime
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.guarantees import EXACT
+from inverses.making import made_by
+from pipelines.boxes.landcover import Mosaic
+from pipelines.boxes.masks import Mask
 from pipelines.boxes.pointwise import Calculate, Combine
 from pipelines.datasets import Array
 from pipelines.errors import Refused
@@ -20,7 +24,7 @@ from pipelines.filters import Filter
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import FEW, MANY, cells, in_parts, traced
-from tests.inverses.grids import PATIENCE, beside, plain_array
+from tests.inverses.grids import PATIENCE, beside, changed, plain_array
 from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
@@ -147,6 +151,27 @@ def test_what_cannot_be_calculated_is_refused(box: str, params: dict[str, Any], 
     with pytest.raises(Refused, match=said):
         made = REGISTRY.boxes[box].from_params(params)
         made.attributes_of({port.name: field for port in made.takes})
+
+
+@pytest.mark.parametrize("box", [Combine(), Mask(), Mosaic()])
+def test_dates_of_two_calendars_are_never_the_same(box: Any) -> None:
+    fields = [
+        changed(plain_array((2, 1, 1)), {"time": np.array([date(2000, 1, d) for d in (1, 2)])})
+        for date in (cftime.DatetimeNoLeap, cftime.Datetime360Day)
+    ]
+    inputs = {port.name: field for port, field in zip(box.takes, fields, strict=True)}
+    with pytest.raises(Refused, match=r"along time.*are not the same|differ in time"):
+        box.grid(inputs)
+    assert box.grid(dict.fromkeys(inputs, fields[0])).shape == (2, 1, 1)
+
+
+def test_first_variables_are_combined_whatever_they_are_called() -> None:
+    field, other = plain_array((1, 2, 2), ("other_a", "b")), plain_array((1, 2, 2))
+    made = made_by(Combine(), {"field": field, "other": other})
+    assert isinstance(made, Array) and not made.content.variables["result"].any()
+    for port, expected in (("field", "other_a"), ("other", "a")):
+        array = {"field": field, "other": other}[port]
+        assert Combine().used("result", port, array) == (expected,)
 
 
 def test_arrays_on_other_grids_are_not_combined() -> None:

@@ -171,6 +171,25 @@ def test_a_reduced_dimension_keeps_one_place_in_the_middle() -> None:
     assert Reduce("lat").grid({"field": array}).circular == ("lon",)
 
 
+@pytest.mark.parametrize(
+    ("lons", "middle"),
+    [
+        ([350.0, 355, 0, 5], 357.5),
+        ([5.0, 0, 355, 350], -2.5),
+        ([-180.0, -90, 0, 90], -45),
+        ([0.0, 180], 90),
+        ([180.0, 0], 90),
+    ],
+)
+@pytest.mark.parametrize("kind", [Reduce, ReduceExtreme])
+def test_the_middle_of_longitudes_is_among_them_even_across_the_seam(
+    kind: Any, lons: list[float], middle: float
+) -> None:
+    places = {"time": DAYS, "lat": LATS, "lon": np.array(lons)}
+    grid = kind("lon").grid({"field": held_array("field", (), places, {})})
+    assert grid.coordinates["lon"].tolist() == [middle]
+
+
 DAYS = np.array(["2001-03-01", "2001-03-02", "2001-03-03"], "datetime64[ns]")
 LATS, LONS = np.array([45.0, 0.0, -45.0]), np.arange(4) * 90.0
 

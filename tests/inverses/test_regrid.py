@@ -222,6 +222,15 @@ def test_new_grids_say_whether_they_still_go_round() -> None:
     assert {box: bool(box.grid({"field": field}).circular) for box in said} == said
 
 
+def test_no_new_cell_covers_more_than_there_is() -> None:
+    field, long = plain_array((2, 3, 4), circular=True), 10**30
+    box, whole = Coarsen(long, long, long), Coarsen(2, 3, 4)
+    grid, once = box.grid({"field": field}), dict.fromkeys(field.dims, (0, 1))
+    assert (grid.shape, grid.circular) == ((1, 1, 1), ())
+    assert box.block({"field": field}, once) == whole.block({"field": field}, once)
+    assert box.covered(field, "lon")[1].tolist() == [3]
+
+
 def test_a_much_finer_grid_has_chunks_of_no_more_than_a_handy_size() -> None:
     grid = Regrid(0.1).grid({"field": plain_array((24, 72, 144), circular=True)})
     assert grid.shape == (24, 1217, 3600)

@@ -21,7 +21,7 @@ from pipelines.moments import between
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import FEW, MANY, cells, in_parts, traced
-from tests.inverses.grids import PATIENCE, plain_array
+from tests.inverses.grids import PATIENCE, changed, plain_array
 from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
@@ -133,6 +133,35 @@ def test_parts_say_whether_they_still_go_round() -> None:
     assert {box: bool(box.grid({"field": field}).circular) for box in said} == said
 
 
+TENTHS = np.arange(10) * 0.1
+PARTS = {
+    "south": (Subset(south=45.1, north=45.4), "lat", 45 + TENTHS, [1, 2, 3, 4]),
+    "north": (Subset(south=-45.4, north=-45.1), "lat", -45 - TENTHS, [1, 2, 3, 4]),
+    "west": (Subset(west=0.3, east=0.6), "lon", TENTHS, [3, 4, 5, 6]),
+    "east": (Subset(west=359.1, east=359.7), "lon", 359 + TENTHS, [1, 2, 3, 4, 5, 6, 7]),
+}
+
+
+@pytest.mark.parametrize("side", PARTS)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_part_has_the_cells_at_its_ends_however_they_are_rounded(side: str, kind: Any) -> None:
+    box, dim, places, expected = PARTS[side]
+    field = changed(plain_array((1, 10, 10)), {dim: places.astype(kind)})
+    assert box.picked(field)[dim].tolist() == expected
+
+
+def test_what_is_thinned_beyond_its_size_has_its_first_places() -> None:
+    field, far = plain_array((2, 3, 4)), 10**30
+    found = Select(time=far, lat=far, lon=2).picked(field)
+    assert {d: places.tolist() for d, places in found.items()} == {
+        "time": [0],
+        "lat": [0],
+        "lon": [0, 2],
+    }
+    with pytest.raises(Refused, match='nothing of "field" is left along time'):
+        Select(skip=far).grid({"field": field})
+
+
 def test_a_part_with_nothing_in_it_is_refused() -> None:
     with pytest.raises(Refused, match=r'nothing of "field" is left along lat, which runs from 60'):
         Subset(south=80.0).grid({"field": plain_array((1, 3, 3))})
@@ -142,6 +171,14 @@ def test_times_of_other_calendars_are_compared_too() -> None:
     days = np.array([cftime.Datetime360Day(2000, 2, d) for d in (28, 29, 30)])
     assert between(days, "2000-02-29", "", "subset").tolist() == [1, 2]
     assert between(days, "", "2000-02-30T00", "subset").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("limits", [{"start": "2000"}, {"end": "2000"}])
+def test_times_that_are_no_dates_lie_between_none(limits: dict[str, str]) -> None:
+    field = changed(plain_array((2, 1, 1)), {"time": np.arange(2.0)})
+    with pytest.raises(Refused, match="the times are float64 numbers, which lie in no part"):
+        Subset(**limits).grid({"field": field})
+    assert Subset().grid({"field": field}).shape == (2, 1, 1)
 
 
 @pytest.mark.parametrize(

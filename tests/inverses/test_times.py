@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.guarantees import EXACT
+from inverses.making import made_by
+from inverses.trials import found_by, inversions
 from pipelines.boxes.times import Anomaly, Climatology, ResampleMean, RollingMean
 from pipelines.contents import held_array
 from pipelines.datasets import Array
 from pipelines.errors import Refused
 from pipelines.filters import Filter
-from pipelines.spans import Span
+from pipelines.spans import Span, span
 from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
@@ -35,6 +37,7 @@ from tests.inverses.families import (
     proves_itself,
     traced,
 )
+from tests.inverses.grids import plain_array
 from tests.inverses.wrong import REGISTRY
 
 BOXES: tuple[Any, ...] = (RollingMean, ResampleMean, Climatology, Anomaly)
@@ -129,7 +132,8 @@ def test_means_over_time_are_made_and_inverted_in_parts_of_any_shape(
 def one_short(box: RollingMean, at: Filter, source: Array) -> Filter:
     """It forgets the last step of the window."""
     steps = at.spans["time"]
-    low, high = steps.low - box.reach[0], steps.high + box.reach[1] - 1
+    back, ahead = box.reach(source.shape[0])
+    low, high = steps.low - back, steps.high + ahead - 1
     return at.to(time=Span(low, high), lat=at.span("lat"), lon=at.span("lon"))
 
 
@@ -226,6 +230,29 @@ def test_a_stretch_bears_the_mean_of_its_times() -> None:
 def test_what_cannot_be_averaged_is_refused(kind: Any, given: Any, saying: str) -> None:
     with pytest.raises(Refused, match=saying):
         kind.from_params(given)
+
+
+LONG = 10**30
+
+
+@pytest.mark.parametrize(
+    ("box", "as_long"),
+    [
+        (RollingMean(LONG, "trailing"), RollingMean(3, "trailing")),
+        (RollingMean(LONG + 1), RollingMean(5)),
+        (ResampleMean(LONG), ResampleMean(3)),
+    ],
+)
+def test_no_window_is_longer_than_time(box: Any, as_long: Any) -> None:
+    field = plain_array((3, 2, 2))
+    made, expected = made_by(box, {"field": field}), made_by(as_long, {"field": field})
+    assert isinstance(made, Array) and isinstance(expected, Array)
+    for kind in ("coordinates", "variables"):
+        np.testing.assert_equal(getattr(made.content, kind), getattr(expected.content, kind))
+    last = {"time": made.shape[0] - 1, "lat": 0, "lon": 0}
+    at = Filter(np.zeros(1, np.int64), {d: span(n, n) for d, n in last.items()})
+    for stated, _, hop in inversions(REGISTRY, box, "field", made, field):
+        assert found_by(hop, at) == [{("a", t, 0, 0) for t in range(3)}], stated.name
 
 
 def test_times_that_are_no_dates_have_no_months() -> None:
