@@ -65,6 +65,19 @@ class Damp(Gust):
     takes: ClassVar = (Port("field", "array", (Type("Humidity"),)),)
 
 
+@dataclass(frozen=True, slots=True)
+class Traces(Gust):
+    """A trillionth of the wind, of which what is missing counts as nothing."""
+
+    name: ClassVar = "traces"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        names = self.used("gust", "field", inputs["field"])
+        return {
+            "gust": 1e-12 * sum(np.nan_to_num(block(inputs["field"], n, ranges)) for n in names)
+        }
+
+
 def there(box: object, at: Filter, source: Array) -> Filter:
     """A cell is made of those at its place."""
     return at.only(*source.dims)
@@ -98,6 +111,8 @@ def authored(*stated: WeakInverse) -> Registry:
 
 OF_GUSTS = authored(weak(Gust, there))
 OF_DAMP = authored(weak(Damp, there))
+OF_TRACES = authored(weak(Traces, there))
+OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))
 OF_HEAT = authored(weak(Hot, own_cell))
 OF_NOWHERE = authored(
     weak(Gust, there), weak(Gust, there, name="nowhere", image=Location, promises={COMPLETE})
