@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from inverses import lawful
+from inverses import lawful, regions
 from inverses.as_one import able
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE, Property
 from inverses.influence import Influences
@@ -140,24 +140,25 @@ def _trials(registry: Registry, sample: Sample) -> Iterator[_Trial]:
     made = made_by(sample.box, sample.inputs)
     if not len(data_of(made)):
         return
+    unfaithful = cache(lambda: regions.faithful(registry, sample, made))
     for port, source in sample.inputs.items():
         tried = {steps: Influences(sample, port, made, steps) for steps in (False, True)}
         every = inversions(registry, sample.box, port, made, source, sample.inputs)
         for stated, attribute, hop in every:
             influences = tried[tuples_of_array(hop)]
-            yield _Trial(registry, sample, stated, attribute, hop, influences)
+            yield _Trial(sample, stated, attribute, hop, influences, unfaithful)
 
 
 @dataclass(frozen=True)
 class _Trial:
     """An inverse of an attribute, what it finds behind a few data, and what matters to them."""
 
-    registry: Registry
     sample: Sample
     stated: Registration
     attribute: Attribute
     hop: Hop
     influences: Influences
+    unfaithful: Callable[[], str | None]
 
     @cached_property
     def every(self) -> Filter:
@@ -199,8 +200,11 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
     if able(hop):
         some = np.arange(len(trial.every)) % 5 != 3
         yield "as one", lambda: lawful.as_one(hop, trial.every[some])
-    if FAITHFUL in promises and isinstance(made, Table):
-        yield "faithful", lambda: lawful.faithful(trial.registry, sample, made)
+    if FAITHFUL in promises:
+        yield "faithful", trial.unfaithful
+    stated = trial.stated
+    if regions.told_of_regions(stated, hop):
+        yield "regions", lambda: regions.cell_by_cell(stated, hop)
 
 
 def _shows_pure(trial: _Trial) -> bool:
