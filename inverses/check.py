@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from inverses.plans import Hop
 from inverses.registry import AGGREGATE, Registration, Registry
 from inverses.samples import Sample, samples
 from inverses.trials import Items, data_of, found_by, inversions, tuples_of_array
+from inverses.untried import laws_of, never_tried, reason
 from pipelines.boxes.box import INSTEAD, STATED, Box
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.filters import Filter
@@ -65,25 +66,48 @@ class Finding:
 def check(registry: Registry, kind: type[Box], trials: int = TRIALS) -> list[Finding]:
     """Test all inverses of a box; what does not hold comes with the smallest data that show it.
 
-    The laws are those of one inverse over data in memory. That of composition takes several
-    boxes, that of the cluster another Spark: both are left to the test suite.
+    What an inverse promises and no sample could try is found not to hold. The laws are those of
+    one inverse over data in memory. That of composition takes several boxes, that of the cluster
+    another Spark: both are left to the test suite.
     """
     tested: Counter[Stated] = Counter()
     broken: dict[Stated, str] = {}
+    tried: set[Registration] = set()
 
     def try_all(sample: Sample) -> None:
         for stated, law, violation in violations(registry, sample):
-            tested[stated, law] += 1
+            each = (stated.name if stated else "", law)
+            tested[each] += 1
+            tried.update([stated] if stated else [])
             if violation is not None:
-                broken.setdefault((stated, law), violation)
+                broken.setdefault(each, violation)
 
     explore(samples(kind), try_all, trials)
-    return [
+    found = [
         Finding(kind.name, *each, times, _shrunk(registry, kind, each, broken[each], trials))
         if each in broken
         else Finding(kind.name, *each, times)
         for each, times in tested.items()
     ]
+    return [*found, *_untried(registry, kind, tried, trials)]
+
+
+def _untried(
+    registry: Registry, kind: type[Box], tried: Set[Registration], trials: int
+) -> Iterator[Finding]:
+    """What is promised and was never tried, which is not to be taken for held."""
+    never = never_tried(registry, kind, tried)
+    made = bool(never) and _makes_something(kind, trials)
+    for stated in never:
+        for law in laws_of(kind, stated):
+            yield Finding(kind.name, stated.name, law, 0, reason(stated, trials, made))
+
+
+def _makes_something(kind: type[Box], trials: int) -> bool:
+    """Whether a box makes anything of any sample."""
+    made: list[int] = []
+    explore(samples(kind), lambda s: made.append(len(data_of(made_by(s.box, s.inputs)))), trials)
+    return any(made)
 
 
 def explore(found: st.SearchStrategy[Tried], test: Callable[[Tried], None], trials: int) -> None:
@@ -118,14 +142,14 @@ def _shrunk(registry: Registry, kind: type[Box], wanted: Stated, violated: str, 
 
 def violations(
     registry: Registry, sample: Sample, wanted: Stated | None = None
-) -> Iterator[tuple[str, str, str | None]]:
+) -> Iterator[tuple[Registration | None, str, str | None]]:
     """Each law that was tested, or only the one wanted, of which inverse, and what violates it."""
     if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
-        yield *NO_NEWCOMERS, _newcomer(sample)
+        yield None, NO_NEWCOMERS[1], _newcomer(sample)
     for trial in _trials(registry, sample):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
-                yield trial.stated.name, law, violation()
+                yield trial.stated, law, violation()
 
 
 def _newcomer(sample: Sample) -> str | None:

@@ -31,6 +31,14 @@ class Hot(ExtractAbove):
 
 
 @dataclass(frozen=True, slots=True)
+class Warm(Hot):
+    """The same, and what its author has to say for it to be tried."""
+
+    name: ClassVar = "warm"
+    examples: ClassVar = ({"threshold": 0.0},)
+
+
+@dataclass(frozen=True, slots=True)
 class Gust(ArrayBox):
     """The speed of the wind."""
 
@@ -94,7 +102,7 @@ def weak(kind: type, function: Any, **changed: Any) -> WeakInverse:
         "name": function.__name__,
         "box": kind,
         "image": ANY,
-        "nature": AGGREGATE if kind is not Hot else SCALAR,
+        "nature": SCALAR if issubclass(kind, Hot) else AGGREGATE,
         "yields": (USED,),
         "promises": EXACT,
         "level": ELEMENT,
@@ -114,6 +122,8 @@ OF_DAMP = authored(weak(Damp, there))
 OF_TRACES = authored(weak(Traces, there))
 OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))
 OF_HEAT = authored(weak(Hot, own_cell))
+OF_SOME_HEAT = authored(weak(Warm, own_cell))
 OF_NOWHERE = authored(
-    weak(Gust, there), weak(Gust, there, name="nowhere", image=Location, promises={COMPLETE})
+    weak(Gust, there),
+    weak(Gust, there, name="nowhere", image=Location, promises=frozenset({COMPLETE})),
 )
