@@ -69,17 +69,23 @@ def _print_bare(kind: type[Box]) -> None:
 def _printed(found: list[Finding], asked: argparse.Namespace) -> list[Finding]:
     """What was found, told to people unless a program asks."""
     for each in () if asked.json else found:
-        verdict = "holds" if each.holds else "DOES NOT HOLD"
         law = f"{each.inverse}, {each.law}" if each.inverse else each.law
-        print(f"{each.box}: {law}: {verdict} in {many(each.trials, 'trial')}")
+        print(f"{each.box}: {law}: {_verdict(each)}")
         if each.counterexample:
             print(f"  {each.counterexample}")
     return found
 
 
+def _verdict(found: Finding) -> str:
+    if not found.trials:
+        return "NOT TRIED"
+    return f"{'holds' if found.holds else 'DOES NOT HOLD'} in {many(found.trials, 'trial')}"
+
+
 def _save(registry: Registry, found: list[Finding], path: Path) -> None:
     """Keep what was shown of inverses; answers do not tell of boxes alone, nor of functions."""
-    inverses = [each for each in found if each.inverse and each.box in registry.boxes]
+    tried = [each for each in found if each.trials and each.inverse]
+    inverses = [each for each in tried if each.box in registry.boxes]
     told = [_tested(registry, each) for each in inverses]
     write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from inverses import lawful
+from inverses import lawful, regions
 from inverses.as_one import able
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE, Property
 from inverses.influence import Influences
@@ -21,6 +21,7 @@ from inverses.plans import Hop
 from inverses.registry import AGGREGATE, Registration, Registry
 from inverses.samples import Sample, samples
 from inverses.trials import Items, data_of, found_by, inversions, tuples_of_array
+from inverses.untried import laws_of, never_tried, reason
 from pipelines.boxes.box import INSTEAD, STATED, Box
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.filters import Filter
@@ -65,25 +66,48 @@ class Finding:
 def check(registry: Registry, kind: type[Box], trials: int = TRIALS) -> list[Finding]:
     """Test all inverses of a box; what does not hold comes with the smallest data that show it.
 
-    The laws are those of one inverse over data in memory. That of composition takes several
-    boxes, that of the cluster another Spark: both are left to the test suite.
+    What an inverse promises and no sample could try is found not to hold. The laws are those of
+    one inverse over data in memory. That of composition takes several boxes, that of the cluster
+    another Spark: both are left to the test suite.
     """
     tested: Counter[Stated] = Counter()
     broken: dict[Stated, str] = {}
+    tried: set[Registration] = set()
 
     def try_all(sample: Sample) -> None:
         for stated, law, violation in violations(registry, sample):
-            tested[stated, law] += 1
+            each = (stated.name if stated else "", law)
+            tested[each] += 1
+            tried.update([stated] if stated else [])
             if violation is not None:
-                broken.setdefault((stated, law), violation)
+                broken.setdefault(each, violation)
 
     explore(samples(kind), try_all, trials)
-    return [
+    found = [
         Finding(kind.name, *each, times, _shrunk(registry, kind, each, broken[each], trials))
         if each in broken
         else Finding(kind.name, *each, times)
         for each, times in tested.items()
     ]
+    return [*found, *_untried(registry, kind, tried, trials)]
+
+
+def _untried(
+    registry: Registry, kind: type[Box], tried: Set[Registration], trials: int
+) -> Iterator[Finding]:
+    """What is promised and was never tried, which is not to be taken for held."""
+    never = never_tried(registry, kind, tried)
+    made = bool(never) and _makes_something(kind, trials)
+    for stated in never:
+        for law in laws_of(kind, stated):
+            yield Finding(kind.name, stated.name, law, 0, reason(stated, trials, made))
+
+
+def _makes_something(kind: type[Box], trials: int) -> bool:
+    """Whether a box makes anything of any sample."""
+    made: list[int] = []
+    explore(samples(kind), lambda s: made.append(len(data_of(made_by(s.box, s.inputs)))), trials)
+    return any(made)
 
 
 def explore(found: st.SearchStrategy[Tried], test: Callable[[Tried], None], trials: int) -> None:
@@ -118,14 +142,14 @@ def _shrunk(registry: Registry, kind: type[Box], wanted: Stated, violated: str, 
 
 def violations(
     registry: Registry, sample: Sample, wanted: Stated | None = None
-) -> Iterator[tuple[str, str, str | None]]:
+) -> Iterator[tuple[Registration | None, str, str | None]]:
     """Each law that was tested, or only the one wanted, of which inverse, and what violates it."""
     if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
-        yield *NO_NEWCOMERS, _newcomer(sample)
+        yield None, NO_NEWCOMERS[1], _newcomer(sample)
     for trial in _trials(registry, sample):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
-                yield trial.stated.name, law, violation()
+                yield trial.stated, law, violation()
 
 
 def _newcomer(sample: Sample) -> str | None:
@@ -140,24 +164,25 @@ def _trials(registry: Registry, sample: Sample) -> Iterator[_Trial]:
     made = made_by(sample.box, sample.inputs)
     if not len(data_of(made)):
         return
+    unfaithful = cache(lambda: regions.faithful(registry, sample, made))
     for port, source in sample.inputs.items():
         tried = {steps: Influences(sample, port, made, steps) for steps in (False, True)}
         every = inversions(registry, sample.box, port, made, source, sample.inputs)
         for stated, attribute, hop in every:
             influences = tried[tuples_of_array(hop)]
-            yield _Trial(registry, sample, stated, attribute, hop, influences)
+            yield _Trial(sample, stated, attribute, hop, influences, unfaithful)
 
 
 @dataclass(frozen=True)
 class _Trial:
     """An inverse of an attribute, what it finds behind a few data, and what matters to them."""
 
-    registry: Registry
     sample: Sample
     stated: Registration
     attribute: Attribute
     hop: Hop
     influences: Influences
+    unfaithful: Callable[[], str | None]
 
     @cached_property
     def every(self) -> Filter:
@@ -199,8 +224,11 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
     if able(hop):
         some = np.arange(len(trial.every)) % 5 != 3
         yield "as one", lambda: lawful.as_one(hop, trial.every[some])
-    if FAITHFUL in promises and isinstance(made, Table):
-        yield "faithful", lambda: lawful.faithful(trial.registry, sample, made)
+    if FAITHFUL in promises:
+        yield "faithful", trial.unfaithful
+    stated = trial.stated
+    if regions.told_of_regions(stated, hop):
+        yield "regions", lambda: regions.cell_by_cell(stated, hop)
 
 
 def _shows_pure(trial: _Trial) -> bool:

@@ -1,28 +1,22 @@
-"""The laws besides complete and pure, each a function that says what breaks it."""
+"""The laws besides complete and pure, each a function that says what breaks it, of single data."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from inverses.making import made_by
 from inverses.perturbing import cut_otherwise, only
 from inverses.plans import Hop
-from inverses.registry import Registry
 from inverses.samples import Sample
-from inverses.told import plain, told
+from inverses.told import told
 from inverses.trials import Items, found_as_one, found_by
 from pipelines.boxes.box import Box
-from pipelines.contents import held_table
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.errors import WhenceError
 from pipelines.filters import Filter
-from pipelines.spans import Span
-from pipelines.tables import column, held, matching, rows_in
 
 
 def monotony(hop: Hop, at: Filter, found: list[Items]) -> str | None:
@@ -96,47 +90,3 @@ def as_one(hop: Hop, at: Filter) -> str | None:
 
 def _few(items: Items) -> list[Any]:
     return sorted(items, key=str)[:3]
-
-
-def faithful(registry: Registry, sample: Sample, made: Table) -> str | None:
-    """A region in which the box makes other rows of what faithful weak inverses keep."""
-    whole = matching(made, None)
-    for name in whole.column_names:
-        values = column(whole, name)
-        ordered = np.sort(values[values == values])
-        if not len(ordered):
-            continue
-        region = Filter(
-            np.zeros(1, np.int64), {name: Span(ordered[:1], ordered[len(ordered) // 2 :][:1])}
-        )
-        parts = {
-            port: _part(registry, sample.box, port, made, each, region)
-            for port, each in sample.inputs.items()
-        }
-        again = made_by(sample.box, parts)
-        assert isinstance(again, Table)
-        if _counted(matching(again, None), region) != _counted(whole, region):
-            return f"of its part alone the box makes other rows where {region}"
-    return None
-
-
-def _part(
-    registry: Registry,
-    box: Box,
-    port: str,
-    made: Table,
-    source: Table | Array,
-    region: Filter,
-) -> Table | Array:
-    kept = Filter(np.zeros(1, np.int64), {})
-    for weak in registry.faithful(box, port, made, source):
-        kept = kept & weak(box, region, source)
-    if isinstance(source, Array):
-        return source
-    return held_table(source.name, source.attributes, held(source, kept))
-
-
-def _counted(rows: pa.Table, region: Filter) -> Counter[Any]:
-    inside = rows.take(np.unique(rows_in(rows, region)[1]))
-    columns = [inside[n].to_pylist() for n in inside.column_names]
-    return Counter(tuple(plain(v) for v in row) for row in zip(*columns, strict=True))

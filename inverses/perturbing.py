@@ -121,6 +121,16 @@ def only(source: Table | Array, items: Items) -> Table | Array:
     return with_values(source, kept)
 
 
+def within(source: Table | Array, kept: NDArray[np.bool_]) -> Table | Array:
+    """A source without the rows that are not kept, or with no other cells."""
+    if isinstance(source, Table):
+        return with_rows(
+            source, [r for r, k in zip(matching(source, None).to_pylist(), kept, strict=True) if k]
+        )
+    cells = source.content.variables
+    return with_values(source, {v: np.where(kept, a, np.nan) for v, a in cells.items()})
+
+
 def without(source: Table, items: Items) -> Table:
     """A table without some of its rows."""
     rows = matching(source, None).to_pylist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from pipelines.datasets import (
     Table,
     Text,
     Time,
+    TrackId,
     Type,
     Wind,
     WindDirection,
@@ -31,6 +32,7 @@ from pipelines.datasets import (
 NUMBERS = st.sampled_from([np.nan, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.0, 7.0])
 SIZES = (2, 3, 4)
 AIR = {"slp": Pressure, "u10": Wind, "v10": Wind}
+PLAIN = {"a": Quantity, "b": Quantity}
 UNITS = {"slp": "Pa", "u10": "m s-1", "v10": "m s-1"}
 ROWS: Mapping[str, tuple[st.SearchStrategy[Any], pa.DataType, Type]] = {
     "k": (st.integers(0, 2), pa.int64(), Quantity),
@@ -44,6 +46,8 @@ PLACES = (
     Attribute("wind_speed", WindSpeed, ("wind_speed",), "m s-1"),
     Attribute("wind_direction", WindDirection, ("wind_direction",), "degrees"),
 )
+OTHERS = (Attribute("track", TrackId, ("track",)), Attribute("x", Quantity, ("x",)))
+SOMEWHERE = {each.type for each in (*PLACES, *OTHERS)} - {Quantity}
 Grid = tuple[tuple[int, ...], bool]
 Place = tuple[int, int, int]
 START = np.datetime64("2000-01-01", "us")
@@ -75,14 +79,25 @@ def inputs_for(port: Port, grid: Grid) -> st.SearchStrategy[Table | Array]:
     """Datasets that fit a port."""
     if port.kind == "array":
         return small_arrays(port, grid)
-    return small_places(port) if Location in port.needs else small_tables(port)
+    return small_places(port) if SOMEWHERE & {*port.needs} else small_tables(port)
+
+
+def variables_for(port: Port) -> dict[str, Type]:
+    """The variables of an array for a port: air or numbers, and one for any other type it needs."""
+    known = AIR if {*AIR.values()} & {*port.needs} else PLAIN
+    return known | lacking(port, {Time, Location, *known.values()})
+
+
+def lacking(port: Port, known: Set[Type]) -> dict[str, Type]:
+    """What a port needs besides types that are known, each by a name of its own."""
+    return {each.name.lower(): each for each in port.needs if each not in known}
 
 
 @st.composite
 def small_arrays(draw: st.DrawFn, port: Port, grid: Grid) -> Array:
     """A few steps of a coarse field, cut anyhow."""
     sizes, circular = grid
-    types = AIR if Pressure in port.needs else {"a": Quantity, "b": Quantity}
+    types = variables_for(port)
     coordinates = {
         "time": START.astype("datetime64[ns]") + np.arange(sizes[0]) * np.timedelta64(6, "h"),
         "lat": np.linspace(60, -60, sizes[1]) if sizes[1] > 1 else np.array([0.0]),
@@ -99,11 +114,12 @@ def small_arrays(draw: st.DrawFn, port: Port, grid: Grid) -> Array:
 @st.composite
 def small_tables(draw: st.DrawFn, port: Port) -> Table:
     """A few rows with equal ones among them, in groups of any size."""
-    drawn = draw(
-        st.lists(st.fixed_dictionaries({c: s for c, (s, _, _) in ROWS.items()}), max_size=6)
-    )
-    schema = pa.schema([(c, kind) for c, (_, kind, _) in ROWS.items()])
-    attributes = tuple(Attribute(c, meaning, (c,)) for c, (_, _, meaning) in ROWS.items())
+    more = lacking(port, {each for *_, each in ROWS.values()})
+    columns = {**ROWS, **{name: (NUMBERS, pa.float64(), each) for name, each in more.items()}}
+    row = st.fixed_dictionaries({c: values for c, (values, _, _) in columns.items()})
+    drawn = draw(st.lists(row, max_size=6))
+    schema = pa.schema([(c, kind) for c, (_, kind, _) in columns.items()])
+    attributes = tuple(Attribute(c, meaning, (c,)) for c, (_, _, meaning) in columns.items())
     rows = pa.Table.from_pylist(drawn, schema)
     return held_table(port.name, attributes, rows, draw(st.integers(1, max(1, len(drawn)))))
 
@@ -128,6 +144,7 @@ def small_places(draw: st.DrawFn, port: Port) -> Table:
     found = sorted(draw(st.one_of(somewhere(1, 6), on_a_way())))
     step, row, column = (np.array(c, np.int64) for c in zip(*found, strict=True))
     numbers = st.lists(NUMBERS, min_size=len(found), max_size=len(found))
+    more = lacking(port, {*SOMEWHERE, Quantity})
     rows = pa.table(
         {
             "time": START + step * np.timedelta64(6, "h"),
@@ -141,8 +158,8 @@ def small_places(draw: st.DrawFn, port: Port) -> Table:
             "wind_direction": draw(numbers),
             "track": draw(st.lists(st.integers(0, 2), min_size=len(found), max_size=len(found))),
             "x": draw(numbers),
+            **{name: draw(numbers) for name in more},
         }
     )
-    others = (Attribute("track", Type("TrackId"), ("track",)), Attribute("x", Quantity, ("x",)))
-    in_group = draw(st.integers(1, len(found)))
-    return held_table(port.name, (*PLACES, *others), rows, in_group)
+    known = (*PLACES, *OTHERS, *(Attribute(name, each, (name,)) for name, each in more.items()))
+    return held_table(port.name, known, rows, draw(st.integers(1, len(found))))

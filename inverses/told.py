@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.boxes.box import Box
 from pipelines.contents import HeldRows
@@ -40,7 +41,8 @@ class Told:
         """Whether it is said at all, or nearly."""
         if isinstance(made, Table):
             return self.times_in(made) > 0
-        return bool(np.isclose(self._cell(made), self.value, 1e-9, 1e-9, equal_nan=True))
+        cells = made.content.variables[self.attribute.name].ravel()
+        return close(cells, self.value, self.datum)
 
     def times_in(self, made: Table) -> int:
         """How often it is said."""
@@ -99,6 +101,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return "nan" if value != value else round(value, 9) + 0.0
     return value
+
+
+def close(values: NDArray[Any], wanted: Any, at: Any) -> bool:
+    """Whether values somewhere are those wanted, but for the last digits of what is around them.
+
+    >>> close(np.array([1e-12, 3e-12]), 1.5e-12, 0)
+    False
+    >>> close(np.array([0.0, 1e9]), 1e-3, 0)
+    True
+    """
+    known = np.abs(values[np.isfinite(values)])
+    least = 1e-9 * float(known.max(initial=0.0))
+    return bool(np.all(np.isclose(values[at], wanted, 1e-9, least, equal_nan=True)))
 
 
 def _same(one: Any, other: Any) -> bool:

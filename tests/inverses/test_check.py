@@ -26,16 +26,21 @@ from inverses.registry import Registry
 from inverses.samples import Sample, samples
 from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
+from pipelines.boxes.extraction import ExtractAbove
+from pipelines.boxes.gridding import GridRows
 from pipelines.boxes.groups import Aggregate, TopN
 from pipelines.boxes.landcover import Label
 from pipelines.boxes.masks import Choose, Threshold
+from pipelines.boxes.pointwise import Calculate
 from pipelines.boxes.relational import Distinct
+from pipelines.boxes.times import Climatology
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array, held_table
-from pipelines.datasets import Array, Attribute, Pressure, Quantity, Time
+from pipelines.datasets import Array, Attribute, Pressure, Quantity, Table, Time
 from pipelines.filters import Filter
 from pipelines.spans import Span
 from tests.inverses import wrong
+from tests.inverses.authored import there
 
 REGISTRY = Registry.of()
 
@@ -90,6 +95,31 @@ def next_step(box: object, at: Filter, source: object) -> Filter:
     return at.to(time=Span(step.low + 1, step.high + 1))
 
 
+def first_step(box: object, at: Filter, source: object) -> Filter:
+    """Of steps from one to another, it takes the first for all."""
+    step = at.span("time_index")
+    return at.to(time=step and Span(step.low, step.low))
+
+
+def both_ends(box: object, at: Filter, source: Array) -> Filter:
+    """Of a region of cells, it tells of the outer ones alone."""
+    lon = at.spans["lon"]
+    return at.to(lon=Span(lon.low, lon.low)) | at.to(lon=Span(lon.high, lon.high))
+
+
+def more_of_regions(box: object, at: Filter, source: Array) -> Filter:
+    """Of a cell it tells what is so, and of more of them everything."""
+    own = {dim: at.span(f"{dim}_index") for dim in source.dims}
+    alone = all(each is not None and each.single for each in own.values())
+    return at.to(**own) if alone else at.to()
+
+
+def first_rows(box: GridRows, at: Filter, source: Table) -> Filter:
+    """Of a region of cells, it tells of the rows in the first of each row of cells."""
+    lon = at.spans["lon"]
+    return box.within(source, Filter(at.owner, {**at.spans, "lon": Span(lon.low, lon.low)}))
+
+
 def nothing(box: object, at: Filter, source: Array) -> Filter:
     """It finds a cell where there is none."""
     return at.to(time=Span(np.full(len(at), 99), np.full(len(at), 99)))
@@ -141,7 +171,7 @@ def test_what_is_shipped_holds(kind: type) -> None:
 def test_an_inverse_that_forgets_is_shown_with_the_smallest_data() -> None:
     registry = with_weak(of(WindowMean), WindowMean, function=own_place)
     found = {f.law: f for f in check(registry, WindowMean, 25) if not f.holds}
-    assert {*found} == {"complete", "sufficient"}
+    assert {*found} == {"complete", "sufficient", "faithful"}
     assert "can change it and is not in the answer" in str(found["complete"].counterexample)
     assert "is not made again" in str(found["sufficient"].counterexample)
     assert "window_mean(" in str(found["complete"].counterexample)
@@ -157,6 +187,17 @@ PASSES = {"function": wrong.everything_passes}
 WRONG_WEAK = {
     "another step": ("same_step", ExtractMinima, {"function": next_step}, "complete"),
     "any step": ("same_step", ExtractMinima, {"function": wrong.any_time}, "pure"),
+    "the first step": ("same_step", ExtractMinima, {"function": first_step}, "faithful"),
+    "no other steps": ("whole_cycle", Climatology, {"function": there}, "faithful"),
+    "the first rows": ("rows_in_cell", GridRows, {"function": first_rows}, "faithful"),
+    "the ends of a region": ("same_place", Calculate, {"function": both_ends}, "regions"),
+    "all of a region": ("own_cell", ExtractAbove, {"function": more_of_regions}, "regions"),
+    "the first rows of a region": (
+        "rows_in_cell",
+        GridRows,
+        {"function": first_rows},
+        "regions",
+    ),
     "no neighbours": ("neighbourhood", ExtractMinima, {"function": wrong.too_near}, "complete"),
     "all around": ("neighbourhood", ExtractMinima, {"promises": EXACT}, "pure"),
     "another's place": (

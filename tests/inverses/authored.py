@@ -1,0 +1,129 @@
+"""Boxes and inverses as authors may write them: right ones that are unlike ours, and wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from inverses.guarantees import COMPLETE, EXACT
+from inverses.registry import AGGREGATE, ANY, SCALAR, USED, Registry, WeakInverse
+from pipelines.arrays import Ranges, block
+from pipelines.boxes.box import ArrayBox, Grid, Port, param
+from pipelines.boxes.extraction import ExtractAbove
+from pipelines.datasets import ELEMENT, Array, Attribute, Dataset, Location, Quantity, Type, Wind
+from pipelines.filters import Filter
+from pipelines.grids import grid_like
+
+Attributes = tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hot(ExtractAbove):
+    """The cells above a temperature, of which no sample has any."""
+
+    threshold: float = param(300.0, "in kelvins")
+
+    name: ClassVar = "hot"
+    examples: ClassVar = ({},)
+
+
+@dataclass(frozen=True, slots=True)
+class Warm(Hot):
+    """The same, and what its author has to say for it to be tried."""
+
+    name: ClassVar = "warm"
+    examples: ClassVar = ({"threshold": 0.0},)
+
+
+@dataclass(frozen=True, slots=True)
+class Gust(ArrayBox):
+    """The speed of the wind."""
+
+    name: ClassVar = "gust"
+    takes: ClassVar = (Port("field", "array", (Wind,)),)
+    contributed: ClassVar = "The wind there."
+    flat: ClassVar = True
+
+    def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
+        times = tuple(a for a in given["field"] if a.name == "time")
+        return (*times, Attribute("gust", Quantity, ("gust",), "m s-1", ("lat", "lon")))
+
+    def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
+        return tuple(a.name for a in source.attributes if a.type in self.takes[0].needs)
+
+    def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
+        field = inputs["field"]
+        assert isinstance(field, Array)
+        return grid_like(field, self.attributes_of({"field": field.attributes}))
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        names = self.used("gust", "field", inputs["field"])
+        each = [block(inputs["field"], n, ranges).astype(float) for n in names]
+        return {"gust": np.sqrt(sum(values**2 for values in each))}
+
+
+@dataclass(frozen=True, slots=True)
+class Damp(Gust):
+    """The size of something that only its author knows."""
+
+    name: ClassVar = "damp"
+    takes: ClassVar = (Port("field", "array", (Type("Humidity"),)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces(Gust):
+    """A trillionth of the wind, of which what is missing counts as nothing."""
+
+    name: ClassVar = "traces"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        names = self.used("gust", "field", inputs["field"])
+        return {
+            "gust": 1e-12 * sum(np.nan_to_num(block(inputs["field"], n, ranges)) for n in names)
+        }
+
+
+def there(box: object, at: Filter, source: Array) -> Filter:
+    """A cell is made of those at its place."""
+    return at.only(*source.dims)
+
+
+def own_cell(box: object, at: Filter, source: Array) -> Filter:
+    """A row tells of one cell."""
+    return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
+
+
+def weak(kind: type, function: Any, **changed: Any) -> WeakInverse:
+    """A weak inverse of all that a box makes."""
+    stated: dict[str, Any] = {
+        "name": function.__name__,
+        "box": kind,
+        "image": ANY,
+        "nature": SCALAR if issubclass(kind, Hot) else AGGREGATE,
+        "yields": (USED,),
+        "promises": EXACT,
+        "level": ELEMENT,
+        "function": function,
+    }
+    return WeakInverse(**{**stated, **changed})
+
+
+def authored(*stated: WeakInverse) -> Registry:
+    """A registry of what one author wrote, and nothing else."""
+    boxes = {each.box.name: each.box for each in stated}
+    return Registry(boxes, stated, ())
+
+
+OF_GUSTS = authored(weak(Gust, there))
+OF_DAMP = authored(weak(Damp, there))
+OF_TRACES = authored(weak(Traces, there))
+OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))
+OF_HEAT = authored(weak(Hot, own_cell))
+OF_SOME_HEAT = authored(weak(Warm, own_cell))
+OF_NOWHERE = authored(
+    weak(Gust, there),
+    weak(Gust, there, name="nowhere", image=Location, promises=frozenset({COMPLETE})),
+)

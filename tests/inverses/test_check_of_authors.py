@@ -1,0 +1,94 @@
+"""`whence check` of boxes that are unlike ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.cli import main
+from inverses.check import check
+from inverses.registry import Registry
+from inverses.samples import inputs_for
+from pipelines.boxes.box import STATED, Box, Port
+from pipelines.datasets import Location, Pressure, Text, Time, Type, Wind
+from tests.inverses.authored import (
+    OF_DAMP,
+    OF_GUSTS,
+    OF_HALF_OF_THEM,
+    OF_HEAT,
+    OF_NOWHERE,
+    OF_SOME_HEAT,
+    OF_TRACES,
+    Damp,
+    Gust,
+    Hot,
+    Traces,
+    Warm,
+    there,
+    weak,
+)
+
+
+@pytest.mark.parametrize("registry, kind", [(OF_GUSTS, Gust), (OF_DAMP, Damp), (OF_TRACES, Traces)])
+def test_samples_have_all_that_a_port_needs(registry: Registry, kind: type[Box]) -> None:
+    found = check(registry, kind, 20)
+    assert {"complete", "pure"} <= {f.law for f in found}
+    assert [f for f in found if not f.holds] == []
+
+
+@pytest.mark.parametrize("needs", [(Wind,), (Time,), (Location, Pressure), (Text, Type("Dose"))])
+@given(data=st.data())
+def test_rows_and_fields_have_what_is_needed_of_them(
+    needs: tuple[Type, ...], data: st.DataObject
+) -> None:
+    for kind in ("table", "array") if not {Text, Location} & {*needs} else ("table",):
+        made = data.draw(inputs_for(Port("given", kind, needs), ((1, 2, 2), False)))
+        assert {each.type for each in made.attributes} >= {*needs}
+
+
+def test_differences_of_tiny_values_are_seen() -> None:
+    broken = {f.law for f in check(OF_HALF_OF_THEM, Traces, 20) if not f.holds}
+    assert broken == {"complete", "sufficient"}
+
+
+def test_an_inverse_of_what_no_sample_makes_is_not_tried_and_does_not_hold() -> None:
+    found = {f.law: f for f in check(OF_HEAT, Hot, 20) if f.inverse}
+    assert found.keys() == {"complete", "pure"}
+    assert all(f.trials == 0 and not f.holds for f in found.values())
+    assert "of 20 samples" in str(found["pure"].counterexample)
+    assert [f for f in check(OF_SOME_HEAT, Warm, 20) if not f.holds] == []
+
+
+def test_an_inverse_that_fits_nothing_is_not_tried_though_others_are() -> None:
+    (found,) = [f for f in check(OF_NOWHERE, Gust, 20) if not f.holds]
+    assert (found.inverse, found.law, found.trials) == ("nowhere", "complete", 0)
+    assert "Location is made of anything at a port" in str(found.counterexample)
+
+
+def test_what_no_trial_can_show_is_not_asked_of_trials() -> None:
+    with patch.object(Hot, "influence", STATED):
+        assert {f.law for f in check(OF_HEAT, Hot, 5) if f.inverse} == {"complete"}
+
+
+def test_an_inverse_of_several_boxes_need_not_fit_each() -> None:
+    shared = replace(OF_NOWHERE, weak=(*OF_NOWHERE.weak, weak(Traces, there, name="own")))
+    assert [f for f in check(shared, Traces, 5) if not f.holds] == []
+
+
+def test_the_command_says_what_was_not_tried_and_keeps_no_evidence_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "evidence.json"
+    with patch.object(Registry, "of", lambda *_: OF_HEAT):
+        assert main(["check", "hot", "--trials", "5", "--save", str(saved)]) == 1
+    said = capsys.readouterr().out
+    assert "hot: own_cell, complete: NOT TRIED\n  never tried: of 5 samples" in said
+    assert "give it examples" in said
+    assert "no inverse could be tried" not in said
+    assert json.loads(saved.read_text()) == []
