@@ -97,9 +97,10 @@ def _meets(group: Group, key: str, each: Span) -> NDArray[np.bool_]:
 def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The ends of a column in a row group, in the filter's type; None if unknown."""
     low, high = group.bounds[key]
-    if low is None:
-        return None, None
-    return (np.datetime64(low), np.datetime64(high)) if dtype.kind == "M" else (low, high)
+    if low is None or dtype.kind != "M":
+        return low, high
+    # In a coarser unit, the open end of a filter would go round.
+    return np.array(low, dtype), np.array(high, dtype)
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

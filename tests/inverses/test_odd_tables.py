@@ -1,0 +1,62 @@
+"""Tables with odd names, texts, times and numbers are made, traced and followed like others."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from inverses.impact import impact
+from inverses.trace import trace
+from pipelines.datasets import Table
+from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.predicates import parsed
+from pipelines.run import run
+from pipelines.tables import matching, schema_of
+from pipelines.workspace import Workspace
+
+HERE = cast(SparkSession, Here(2))
+Rows = list[dict[str, Any]]
+
+
+def made(workspace: Workspace, columns: dict[str, Any], boxes: str, spark: Any = HERE) -> None:
+    """Run some boxes over a source `s` that has these columns."""
+    path = workspace.path / "s.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+    text = f"name: odd\nsources: {{s: {{path: {path}}}}}\nboxes:\n"
+    run(Pipeline.from_text(text + "".join(f"  {b}\n" for b in boxes.split("\n"))), workspace, spark)
+
+
+def rows(workspace: Workspace, name: str, where: str | None = None) -> Rows:
+    table = cast(Table, workspace.dataset(name))
+    kept = parsed(where).expression(schema_of(table)) if where else None
+    found: Rows = matching(table, kept).to_pylist()
+    return found
+
+
+def behind(workspace: Workspace, name: str, where: str | None = None, **more: Any) -> Rows:
+    """The rows of the source behind some rows."""
+    found: Rows = trace(workspace, name, where, spark=HERE, **more).cells("s").to_pylist()
+    return found
+
+
+def derived(workspace: Workspace, name: str, where: str) -> Rows:
+    """The rows of a dataset that some rows of the source had a part in."""
+    every = impact(workspace, "s", where, spark=HERE).reached
+    return [row for key, each in every.items() if key[0] == name for row in each.rows.to_pylist()]
+
+
+@pytest.mark.parametrize("least", ["true", "false"])
+def test_what_is_highest_by_a_time_is_derived_from_what_is_higher(
+    workspace: Workspace, least: str
+) -> None:
+    days = [datetime(2000, 1, d) for d in (28, 2, 1)]
+    box = f"{{box: top_n, inputs: {{rows: s}}, params: {{by: t, n: 2, least: {least}}}}}"
+    made(workspace, {"t": pa.array(days, pa.timestamp("us"))}, f"p: {box}")
+    assert derived(workspace, "p", "t = '2000-01-02'") == [{"t": datetime(2000, 1, 2)}]
