@@ -97,9 +97,9 @@ def _meets(group: Group, key: str, each: Span) -> NDArray[np.bool_]:
 def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The ends of a column in a row group, in the filter's type; None if unknown."""
     low, high = group.bounds[key]
-    if low is None or dtype.kind != "M":
+    if low is None or dtype.kind not in "MO":
         return low, high
-    # In a coarser unit, the open end of a filter would go round.
+    # In a coarser unit the open end of a filter would go round; numpy's own texts end at a NUL.
     return np.array(low, dtype), np.array(high, dtype)
 
 

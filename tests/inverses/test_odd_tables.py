@@ -60,3 +60,38 @@ def test_what_is_highest_by_a_time_is_derived_from_what_is_higher(
     box = f"{{box: top_n, inputs: {{rows: s}}, params: {{by: t, n: 2, least: {least}}}}}"
     made(workspace, {"t": pa.array(days, pa.timestamp("us"))}, f"p: {box}")
     assert derived(workspace, "p", "t = '2000-01-02'") == [{"t": datetime(2000, 1, 2)}]
+
+
+NUL = {"s": ["a", "a\0", "b", "a"], "k": [1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"), [("s = 'a\0'", [2]), ("s > 'a'", [2, 3]), ("s < 'b'", [1, 2, 4])]
+)
+def test_texts_that_end_in_nul_are_filtered_as_they_are(
+    workspace: Workspace, where: str, kept: list[int]
+) -> None:
+    written = where.replace("\0", "\\0")
+    made(
+        workspace,
+        NUL,
+        f'f: {{box: filter_rows, inputs: {{rows: s}}, params: {{where: "{written}"}}}}',
+    )
+    assert sorted(r["k"] for r in rows(workspace, "f")) == kept
+    assert [r["k"] for r in behind(workspace, "f")] == kept
+
+
+ENDS_IN_NUL = """\
+d: {box: distinct, inputs: {rows: s}}
+l: {box: aggregate, inputs: {rows: s}, params: {what: "s:min, s:count"}}
+g: {box: aggregate, inputs: {rows: s}, params: {keys: s, what: "k:max"}}
+t: {box: top_n, inputs: {rows: s}, params: {by: s, n: 2}}"""
+
+
+def test_texts_that_end_in_nul_are_traced_as_they_are(workspace: Workspace) -> None:
+    made(workspace, {**NUL, "s": ["b\0", "a\0", "b", "a\0"]}, ENDS_IN_NUL)
+    asked = {"d": "k = 2", "g": "k_max = 4", "t": "k = 1"}
+    found = {name: [r["k"] for r in behind(workspace, name, w)] for name, w in asked.items()}
+    assert found == {"d": [2], "g": [4], "t": [1]}
+    assert [r["k"] for r in behind(workspace, "l", attributes=["s_min"])] == [2, 4]
+    assert derived(workspace, "g", "k = 4") == [{"s": "a\0", "k_max": 4}]
