@@ -37,11 +37,14 @@ def whole_group(box: Aggregate | RankRows, at: Filter, source: Table) -> Filter:
     per_attribute=True,
 )
 def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) -> Mask:
-    """All that are counted; else those that have a value, or attain the extreme; if none, all."""
-    of, how = box.made[attribute]
-    values = seen[of]
+    """All that are counted, or share a key; else those that have a value, or attain the extreme.
+
+    If none has a value, all.
+    """
+    of, how = box.made.get(attribute, ("", "count"))  # A key may be a measure made earlier.
     if how == "count":
-        return np.ones(len(values), bool)
+        return np.ones(len(seen["owner"]), bool)
+    values = seen[of]
     there = ~absent(values)
     none = ~_any_of(seen["owner"], there)
     if how not in ("min", "max"):

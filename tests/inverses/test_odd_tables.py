@@ -95,3 +95,15 @@ def test_texts_that_end_in_nul_are_traced_as_they_are(workspace: Workspace) -> N
     assert found == {"d": [2], "g": [4], "t": [1]}
     assert [r["k"] for r in behind(workspace, "l", attributes=["s_min"])] == [2, 4]
     assert derived(workspace, "g", "k = 4") == [{"s": "a\0", "k_max": 4}]
+
+
+COUNTS_OF_COUNTS = """\
+a: {box: aggregate, inputs: {rows: s}, params: {keys: k, what: "x:count"}}
+h: {box: aggregate, inputs: {rows: a}, params: {keys: x_count, what: "k:count"}}"""
+
+
+@pytest.mark.parametrize("attribute", ["all", "x_count", "k_count"])
+def test_rows_grouped_by_what_was_counted_are_traced(workspace: Workspace, attribute: str) -> None:
+    made(workspace, {"k": [1, 1, 2], "x": [1.0, 2.0, 3.0]}, COUNTS_OF_COUNTS)
+    assert [r["k"] for r in behind(workspace, "h", "x_count = 2", attributes=[attribute])] == [1, 1]
+    assert derived(workspace, "h", "k = 1") == [{"x_count": 2, "k_count": 1}]
