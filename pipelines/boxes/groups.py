@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,21 +32,36 @@ from pipelines.tables import column, schema_of
 Values = NDArray[Any]
 Given = Mapping[str, tuple[Attribute, ...]]
 ROWS = (Port("rows", "table"),)
+LEAST_FLOAT = 1074  # of two, the power by which it is divided
 
 
-def _total(values: Values) -> float:
-    """A sum that does not depend on the order of its terms."""
+def _total(values: Values, among: int = 1) -> float:
+    """A sum, or its share `among` so many, that does not depend on the order of its terms."""
+    if values.dtype.kind != "f":
+        return float(sum(values.tolist()) / among)
+    if not np.isfinite(values).all():
+        with np.errstate(invalid="ignore"):
+            return float(values[~np.isfinite(values)].sum())
     try:
-        return fsum(values.tolist())
-    except (ValueError, OverflowError):
-        with np.errstate(invalid="ignore", over="ignore"):
-            return float(np.sort(values.astype(float)).sum())
+        return fsum(values.tolist()) / among
+    except OverflowError:
+        return _total_beyond(values, among)
+
+
+def _total_beyond(values: Values, among: int) -> float:
+    """The same where floats overflow on the way: summed up as whole numbers of the least float."""
+    ratios = (value.as_integer_ratio() for value in values.tolist())
+    total = sum(up << (LEAST_FLOAT + 1 - down.bit_length()) for up, down in ratios)
+    try:
+        return total / (among << LEAST_FLOAT)
+    except OverflowError:
+        return inf if total > 0 else -inf
 
 
 AGGREGATES: dict[str, Callable[[Values], Any]] = {
     "count": len,
     "sum": _total,
-    "mean": lambda values: _total(values) / len(values),
+    "mean": lambda values: _total(values, len(values)),
     "min": lambda values: plain(values).min(),
     "max": lambda values: plain(values).max(),
 }
