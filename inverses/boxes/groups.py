@@ -49,7 +49,7 @@ def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) 
     none = ~_any_of(seen["owner"], there)
     if how not in ("min", "max"):
         return there | none
-    return there & (values == exact(at[attribute])) | none
+    return np.asarray(there & (values == exact(at[attribute])) | none)
 
 
 def _any_of(owner: NDArray[np.int64], which: Mask) -> Mask:

@@ -25,7 +25,7 @@ from pipelines.columns import (
     plain,
     ranked,
 )
-from pipelines.datasets import Attribute, Dataset, Measure, Rank, Text
+from pipelines.datasets import Attribute, Dataset, Measure, Rank, Text, Time
 from pipelines.errors import Refused, unknown
 from pipelines.tables import column, schema_of
 
@@ -53,7 +53,7 @@ def _total_beyond(values: Values, among: int) -> float:
     ratios = (value.as_integer_ratio() for value in values.tolist())
     total = sum(up << (LEAST_FLOAT + 1 - down.bit_length()) for up, down in ratios)
     try:
-        return total / (among << LEAST_FLOAT)
+        return float(total / (among << LEAST_FLOAT))
     except OverflowError:
         return inf if total > 0 else -inf
 
@@ -129,6 +129,8 @@ class Aggregate(RowBox):
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
+        for of, how in self.made.values():
+            _check_kind(self.name, of, how, whole.field(of).type)
         kinds = {"count": pa.int64(), "sum": pa.float64(), "mean": pa.float64()}
         made = [(n, kinds.get(h, whole.field(c).type)) for n, (c, h) in self.made.items()]
         return pa.schema([*(whole.field(k) for k in listed(self.keys)), *made])
@@ -147,10 +149,18 @@ class Aggregate(RowBox):
 
 
 def _check_numbers(box: str, of: str, how: str, attributes: tuple[Attribute, ...]) -> None:
-    """Refuse to sum what is no number."""
-    kind = next(a.type for a in attributes if of in a.columns)
-    if how in ("sum", "mean") and kind == Text:
-        raise Refused(f'box "{box}": "{of}" is text, which has no {how}; count it, or take the max')
+    """Refuse to sum what is no number by what it means."""
+    meant = next(a.type for a in attributes if of in a.columns)
+    kinds = {Text: pa.string(), Time: pa.timestamp("us")}
+    _check_kind(box, of, how, kinds.get(meant, pa.float64()))
+
+
+def _check_kind(box: str, of: str, how: str, kind: pa.DataType) -> None:
+    """Refuse to sum what is no number by how it is stored."""
+    if how not in ("sum", "mean") or not (pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
+        return
+    what = "text" if pa.types.is_string(kind) else "a time"
+    raise Refused(f'box "{box}": "{of}" is {what}, which has no {how}; count it, or take the max')
 
 
 def _measure(name: str, rows: tuple[Attribute, ...]) -> Attribute:

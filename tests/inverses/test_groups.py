@@ -212,7 +212,9 @@ def test_sums_do_not_depend_on_the_order_of_rows_nor_overflow() -> None:
 
 
 def test_sums_of_what_is_very_large_are_rounded_once() -> None:
-    orders = [np.random.default_rng(n).permutation([-1e308, -1e308, 1e308, 1e308]) for n in range(9)]
+    orders = [
+        np.random.default_rng(n).permutation([-1e308, -1e308, 1e308, 1e308]) for n in range(9)
+    ]
     assert {summed(order) for order in orders} == {0.0}
     assert summed([1e308, 1e308, -1e308, -1e308, 5e-324]) == 5e-324
     assert (summed([1e308] * 2), summed([-1e308] * 2)) == (np.inf, -np.inf)
