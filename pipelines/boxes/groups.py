@@ -15,6 +15,7 @@ from pipelines.boxes.box import CHANGE, REMOVAL, Port, RowBox, param
 from pipelines.columns import (
     absent,
     bearing,
+    check_free,
     check_known,
     check_new,
     gathered,
@@ -119,7 +120,7 @@ class Aggregate(RowBox):
             if how not in AGGREGATES:
                 raise unknown("aggregate", how, AGGREGATES, f'for column "{of}"')
             check_known(self.name, [of], rows)
-            check_new(self.name, name, listed(self.keys))
+            check_free(self.name, name, listed(self.keys))
             _check_numbers(self.name, of, how, rows)
         return (*narrowed(rows, listed(self.keys)), *(_measure(n, rows) for n in self.made))
 

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.boxes.box import INSTEAD, REMOVAL, Besides, Port, RowBox, param
 from pipelines.columns import (
     bearing,
+    check_free,
     check_known,
-    check_new,
     gathered,
     listed,
     names_in,
@@ -180,11 +180,16 @@ class Join(RowBox):
         return replace(each, name=name, columns=tuple(names[port][c] for c in each.columns))
 
     def renamed(self, there: Mapping[str, Iterable[str]]) -> Names:
-        """For each side, what its columns are called in a pair."""
+        """For each side, what its columns are called in a pair.
+
+        No column may be taken for a suffixed one of the other side, even if it need not be: what
+        a name in a pair stands for is told from one side alone.
+        """
         shared = {*there["left"]} & {*there["right"]} - {*self.on}
-        for port, names in there.items():
-            for name in (n for n in names if n not in self.on):
-                check_new(self.name, name + self.suffix(port), [*there["left"], *there["right"]])
+        for port, other in (("left", "right"), ("right", "left")):
+            for name in (n for n in there[port] if n not in self.on):
+                taken = [*there[other], *(there[port] if name in shared else ())]
+                check_free(self.name, name + self.suffix(port), taken, f"{port}_suffix")
         return {
             port: {n: n + self.suffix(port) if n in shared else n for n in names}
             for port, names in there.items()
