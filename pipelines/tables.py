@@ -51,9 +51,14 @@ def read_group(table: Table, group: Group) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             rows = file.read_row_group(group.index)
-            return rows if table.origin is None else rows.cast(schema_of(table))
+            return rows if table.origin is None else _cast(rows, schema_of(table))
     except (OSError, pa.ArrowInvalid) as error:
         raise Failed(f'cannot read "{path}": {error}') from None
+
+
+def _cast(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of a file from outside, whose columns may be in an order of their own."""
+    return rows.select(schema.names).cast(schema)
 
 
 def as_filter(rows: pa.Table) -> Filter:
