@@ -110,7 +110,8 @@ def _span(condition: Condition, columns: _Columns) -> dict[str, Span]:
     values = np.sort(column(pa.table({name: constants}), name))
     low, high = least_and_greatest(values.dtype)
     open_below, open_above = condition.sign in ("<", "<="), condition.sign in (">", ">=")
-    return {name: span(low if open_below else values[0], high if open_above else values[-1])}
+    ends = [low if open_below else values[0], high if open_above else values[-1]]
+    return {name: span(*np.array(ends, values.dtype).reshape(2, 1))}
 
 
 @dataclass(frozen=True, slots=True)
