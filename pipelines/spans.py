@@ -76,12 +76,6 @@ class Span:
         return self.low is self.high or np.array_equal(self.low, self.high, equal_nan=kind == "f")
 
     @property
-    def endless(self) -> bool:
-        """Whether ranges have no low end, and ranges no high one: all of them may hold less."""
-        low, high = least_and_greatest(self.low.dtype)
-        return bool((self.low == low).any() and (self.high == high).any())
-
-    @property
     def empty(self) -> NDArray[np.bool_]:
         return np.asarray(self.low > self.high)
 
