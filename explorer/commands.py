@@ -91,9 +91,9 @@ def _explore(
 def _run(asked: argparse.Namespace) -> None:
     registry = Registry.of(asked.boxes)
     pipeline = Pipeline.from_file(asked.pipeline, registry.boxes)
-    pipeline.check_sources({n: recognised(n, s) for n, s in pipeline.sources.items()})
+    tables = pipeline.check_sources({n: recognised(n, s) for n, s in pipeline.sources.items()})
     if asked.only is not None:
-        Only.from_text(asked.only).check(pipeline)
+        Only.from_text(asked.only).check(pipeline, tables)
     with _published(asked) as (workspace, spark, progress):
         if asked.only is None:
             made = run(pipeline, workspace, spark, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,11 +86,18 @@ def _share(groups: Sequence[Group], key: str, each: Span) -> NDArray[np.float64]
     known = [e for e in (bounds(g, key, kind) for g in groups) if e[0] is not None]
     if not known or kind.kind not in "iufM":
         return np.ones(len(each))
-    ends = np.array(known, kind).astype(float)
-    least, greatest = ends.min(), ends.max()
-    low, high = (np.clip(e.astype(float), least, greatest) for e in (each.low, each.high))
-    width = greatest - least
-    return np.asarray((high - low) / width if width else np.ones(len(each)))
+    ends, low, high = (_halves(e) for e in (np.array(known, kind), each.low, each.high))
+    ends = ends[np.isfinite(ends)]
+    width = np.ptp(ends) if len(ends) else 0.0
+    if not width:
+        return np.ones(len(each))
+    low, high = (np.clip(e, ends.min(), ends.max()) for e in (low, high))
+    return np.nan_to_num((high - low) / width, nan=1.0)
+
+
+def _halves(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values as floats, halved so that their differences are finite."""
+    return values.astype(float) / 2
 
 
 def estimated_seconds(prices: list[Price]) -> float:

@@ -21,6 +21,7 @@ from pipelines.pipeline import Pipeline, Step
 from pipelines.predicates import Predicate, parsed
 from pipelines.run import Run, array_of, attributes_of, publish_description, run, writing, written
 from pipelines.spark import Progress, watched
+from pipelines.tables import schema_of
 from pipelines.workspace import Workspace
 
 
@@ -42,21 +43,23 @@ class Only:
             raise Refused(
                 f'--only "{text:.60}": say a table and a predicate, like "tracks: lat > 20"'
             )
-        return cls(name.strip(), parsed(predicate.strip()))
+        return cls(name.strip(), parsed(predicate.strip(), "--only"))
 
     @property
     def text(self) -> str:
         """The same in one way of writing it."""
         return f"{self.dataset}: {self.predicate.text}"
 
-    def check(self, pipeline: Pipeline) -> None:
-        """Refuse a dataset that the pipeline does not make, or that is no table."""
+    def check(self, pipeline: Pipeline, tables: Mapping[str, Table] | None = None) -> None:
+        """Refuse a dataset that is not made, or no table, or a predicate that is not about it."""
         step = pipeline.step(self.dataset)
         if step is None:
             known = pipeline.unfolded()
             raise unknown("dataset", self.dataset, known, f'in pipeline "{pipeline.name}"')
         if not isinstance(step.box, TableBox):
             raise Refused(f'--only: "{self.dataset}" is an array; a table can be made in part')
+        if tables and self.dataset in tables:
+            self.predicate.expression(schema_of(tables[self.dataset]))
 
 
 def run_only(
@@ -97,22 +100,9 @@ def _described(
         return publish_description(
             one.workspace, replace(array, made=how), replace(grid, metadata={})
         )
-    described = _table(name, box, inputs)
-    return publish_description(one.workspace, replace(described, made=how), None)
-
-
-def _table(name: str, box: Box, inputs: Mapping[str, Table | Array]) -> Table:
     assert isinstance(box, TableBox)
-    schema = box.schema(inputs)
-    return Table(
-        name=name,
-        version="",
-        path="table",
-        attributes=tuple(
-            a for a in attributes_of(box, inputs) if set(a.columns) <= set(schema.names)
-        ),
-        types={f.name: str(f.type) for f in schema},
-    )
+    described = box.described(name, inputs)
+    return publish_description(one.workspace, replace(described, made=how), None)
 
 
 def _made(
@@ -126,8 +116,8 @@ def _made(
 ) -> Dataset:
     """The wanted rows, published."""
     began = time.monotonic()
-    image = replace(_table(name, box, inputs), made=how, kept=False)
-    schema = pa.schema([(c, pa.type_for_alias(t)) for c, t in image.types.items()])
+    image = replace(box.described(name, inputs), made=how, kept=False)
+    schema = schema_of(image)
     kept = predicate.expression(schema)
     every = [image, *_behind(one.workspace, inputs.values())]
     known = recipes(every, registry)

@@ -48,9 +48,14 @@ def check_new(box: str, name: str, there: Iterable[str]) -> str:
     """A column's name if it may be added to those that are there."""
     if not name.isidentifier() or name in RESERVED:
         raise Refused(f'box "{box}": {name!r:.60} is no name for a column, like: mean_speed')
-    if name in set(there):
-        raise Refused(f'box "{box}": there is a column "{name}" already; choose another name')
+    check_free(box, name, there)
     return name
+
+
+def check_free(box: str, name: str, there: Iterable[str], instead: str = "name") -> None:
+    """Refuse a name, made of that of a column, that a column has already."""
+    if name in set(there):
+        raise Refused(f'box "{box}": there is a column "{name}" already; choose another {instead}')
 
 
 def narrowed(attributes: Iterable[Attribute], names: Iterable[str]) -> tuple[Attribute, ...]:

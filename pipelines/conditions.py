@@ -58,8 +58,10 @@ class Joined:
 Condition = Comparison | Not | Joined
 
 
-def read(text: str) -> Condition:
+def read(text: str, asked: str = "--where") -> Condition:
     """What a predicate's text says; anything but comparisons with constants is refused.
+
+    What is refused is called by how it was `asked` for.
 
     >>> read("lat between -20 and 20")
     Comparison(column='lat', sign='between', constants=(-20, 20))
@@ -67,8 +69,8 @@ def read(text: str) -> Condition:
     Not(condition=Comparison(column='name', sign='=', constants=("it's",)))
     """
     if len(text) > LONGEST:
-        raise Refused(f"--where has {len(text):,} characters, over the limit of {LONGEST:,}")
-    return _Parser(text).whole()
+        raise Refused(f"{asked} has {len(text):,} characters, over the limit of {LONGEST:,}")
+    return _Parser(text, asked).whole()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,9 @@ class _Token:
 class _Parser:
     """Reads a predicate from left to right; each method reads one thing and steps past it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, asked: str) -> None:
         self.text = text
+        self.asked = asked
         self.tokens = [
             _Token(m.lastgroup or "", m[m.lastgroup or 0], m.start(m.lastgroup or 0), m.end())
             for m in TOKEN.finditer(text)
@@ -133,7 +136,7 @@ class _Parser:
 
     def single(self, depth: int) -> Condition:
         if depth > DEEPEST:
-            raise Refused(f"--where nests deeper than {DEEPEST} brackets and nots")
+            raise Refused(f"{self.asked} nests deeper than {DEEPEST} brackets and nots")
         if self.took("not"):
             return Not(self.single(depth + 1))
         if self.took("("):
@@ -223,10 +226,10 @@ class _Parser:
     def cannot_use(self, first: _Token | None = None) -> Refused:
         """The refusal of what was written from a token on."""
         first = first or self.next
-        text = shortened(self.text)
+        text = f'{self.asked} "{shortened(self.text)}"'
         if first.kind == "end":
-            return Refused(f"--where \"{text}\" is not a predicate, like: time = '2000-01-14'")
-        return Refused(f'--where "{text}": cannot use {shortened(self.written(first))}; {FORM}')
+            return Refused(f"{text} is not a predicate, like: time = '2000-01-14'")
+        return Refused(f"{text}: cannot use {shortened(self.written(first))}; {FORM}")
 
     def written(self, first: _Token) -> str:
         """A token, and what stands in the brackets after it."""

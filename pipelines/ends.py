@@ -24,6 +24,16 @@ def least_and_greatest(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return "", chr(0x10FFFF) * 8
 
 
+def exact(values: Any) -> Values:
+    """Values as numpy compares them exactly: texts as objects, not cut where they end in NUL.
+
+    >>> exact("a\\0") == np.array(["a", "a\\0"], object)
+    array([False,  True])
+    """
+    found = np.asarray(values)
+    return np.asarray(values, object) if found.dtype.kind == "U" else found
+
+
 def further(ends: Values, by: Any) -> Values:
     """Ends `by` further up: whole numbers and times stop at the extremes, and stay there.
 

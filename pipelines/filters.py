@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.ends import further
+from pipelines.ends import further, least_and_greatest
 from pipelines.likeness import alike, overlaps, pairs, runs
 from pipelines.spans import Span, Values, everything, joined, span, told
 
@@ -110,7 +110,7 @@ class Filter:
         >>> where(k=span([1, 1, 2]), x=span([0.5, 0.7, 0.9], [1.0, 1.5, 2.0])).overlapped()
         (k = 1 and x 0.5..1.5) or (k = 2 and x 0.9..2)
         """
-        ranges = [k for k, s in self.spans.items() if not (s.single or s.endless)]
+        ranges = [k for k, s in self.spans.items() if not s.single]
         return self.loose()._merged_along(ranges, overlaps)
 
     def _merged_along(self, keys: Iterable[str], meeting: Meeting) -> Filter:
@@ -122,15 +122,25 @@ class Filter:
 
     def _merged(self, key: str, meeting: Meeting) -> Filter:
         """This filter with boxes that differ in one key alone, and leave no gap there, made one."""
-        others = self._ends(without=key)
-        group = alike(others) if others else np.zeros(len(self), np.int64)
+        group = self._groups(key)
         order = np.lexsort([self.spans[key].low, group])
         low, high = self.spans[key].low[order], self.spans[key].high[order]
         first, reach = meeting(group[order], low, high)
         spans = {**self[order[first]].spans, key: Span(low[first], reach)}
         return Filter(np.arange(len(first)), spans)
 
-    def to(self, **spans: Span | None) -> Filter:
+    def _groups(self, key: str) -> NDArray[np.int64]:
+        """A number for each box, the same for those that differ in one key and may be one there.
+
+        One without a low end may not, unless a box of everything is there: one with no high end
+        would make it one of everything, and so of what compares with nothing, like NaN.
+        """
+        others, mine = self._ends(without=key), self.spans[key]
+        group = alike(others) if others else np.zeros(len(self), np.int64)
+        endless = mine.low == least_and_greatest(mine.low.dtype)[0]
+        return np.asarray(2 * group + ~(endless & ~np.isin(group, group[mine.open])))
+
+    def to(self, /, **spans: Span | None) -> Filter:
         """A filter for the same owners, box by box, on other keys (None restricts nothing)."""
         kept = {k: s for k, s in spans.items() if s is not None}
         return Filter(self.owner, kept).without_empty()

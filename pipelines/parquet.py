@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,7 +50,18 @@ def _bounded(table: Table, group: Group) -> Group:
                 f'source "{table.name}": "{column}" has nulls; leave out those rows, or fill them '
                 "(a missing number may be NaN)"
             )
-    return replace(group, bounds={c: ends(rows[c]) for c in rows.column_names})
+    return replace(group, bounds={c: _ends(table, c, rows[c]) for c in rows.column_names})
+
+
+def _ends(table: Table, column: str, values: pa.ChunkedArray) -> tuple[Any, Any]:
+    """The ends of a column; refused if they are times that nobody could be shown."""
+    try:
+        return ends(values)
+    except OverflowError:
+        raise Refused(
+            f'source "{table.name}": "{column}" has times before the year 1 or after 9999; leave '
+            "out those rows"
+        ) from None
 
 
 def _files(name: str, path: Path) -> list[str]:

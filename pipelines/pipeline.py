@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 
-from pipelines.boxes.box import ITSELF, OUT, Box, Port, boxes_in
-from pipelines.datasets import Attribute, Dataset
+from pipelines.boxes.box import ITSELF, OUT, Box, Port, RowBox, boxes_in
+from pipelines.datasets import Attribute, Dataset, Table
 from pipelines.errors import Refused, unknown
 from pipelines.modules import modules
 from pipelines.written import LONGEST, checked_name, loaded, mapping, named
@@ -231,24 +232,32 @@ class Pipeline:
         ahead = graph.successors(name)
         return any(after == name or name in nx.descendants(graph, after) for after in ahead)
 
-    def check_sources(self, found: Mapping[str, Dataset]) -> None:
-        """Refuse boxes that sources, now that they are known, do not have what they ask for."""
+    def check_sources(self, found: Mapping[str, Dataset]) -> dict[str, Table]:
+        """Refuse boxes that sources, now that they are known, do not have what they ask for.
+
+        What is told is all tables whose columns are then known: those made of other tables.
+        """
         known = {name: each.attributes for name, each in found.items()}
+        tables = {name: each for name, each in found.items() if isinstance(each, Table)}
         for name, step in self.in_order():
             given = {port.name: known[step.inputs[port.name]] for port in step.box.takes}
             for port in step.box.takes:
                 source = step.inputs[port.name]
                 hint = "; say which of these it is, under variables: in the pipeline"
                 _check_types(name, port, source, given[port.name], hint if source in found else "")
-            known[name] = step.box.makes or _attributes(name, step.box, given)
+            with _saying(name):
+                known[name] = step.box.makes or step.box.attributes_of(given)
+                inputs = {p: tables[n] for p, n in step.inputs.items() if n in tables}
+                if isinstance(step.box, RowBox) and len(inputs) == len(given):
+                    tables[name] = step.box.described(name, inputs)
+        return tables
 
 
-def _attributes(
-    name: str, box: Box, given: Mapping[str, tuple[Attribute, ...]]
-) -> tuple[Attribute, ...]:
-    """What a box makes of these attributes; what it refuses is said with its name here."""
+@contextmanager
+def _saying(name: str) -> Iterator[None]:
+    """What a box refuses is said with its name in the pipeline."""
     try:
-        return box.attributes_of(given)
+        yield
     except Refused as error:
         raise Refused(f"{name}: {error}") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
 
     text: str
     condition: Condition
+    asked: str = "--where"
 
     @property
     def columns(self) -> set[str]:
@@ -55,7 +56,7 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
         """The predicates that all have to hold."""
         if not (isinstance(self.condition, Joined) and self.condition.word == "and"):
             return [self]
-        parts = [Predicate(text, condition) for text, condition in self.condition.parts]
+        parts = [replace(self, text=text, condition=each) for text, each in self.condition.parts]
         return [inner for part in parts for inner in part.conjuncts()]
 
     def region(self, schema: pa.Schema) -> Filter:
@@ -66,7 +67,7 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
         """
         spans: dict[str, Span] = {}
         for part in self.conjuncts():
-            found = _span(part.condition, _Columns(schema, self.text))
+            found = _span(part.condition, self._in(schema))
             for name, each in found.items():
                 spans[name] = spans[name] & each if name in spans else each
         return Filter(np.zeros(1, np.int64), spans)
@@ -79,12 +80,15 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
         """
         for name in sorted(self.columns - set(schema.names)):
             raise unknown("column", name, schema.names)
-        return _expression(self.condition, _Columns(schema, self.text))
+        return _expression(self.condition, self._in(schema))
+
+    def _in(self, schema: pa.Schema) -> _Columns:
+        return _Columns(schema, f'{self.asked} "{shortened(self.text)}"')
 
 
-def parsed(text: str) -> Predicate:
+def parsed(text: str, asked: str = "--where") -> Predicate:
     """Read a predicate; anything but comparisons of columns with constants is refused."""
-    return Predicate(text, read(text))
+    return Predicate(text, read(text, asked), asked)
 
 
 def _columns(condition: Condition) -> Iterator[str]:
@@ -106,15 +110,16 @@ def _span(condition: Condition, columns: _Columns) -> dict[str, Span]:
     values = np.sort(column(pa.table({name: constants}), name))
     low, high = least_and_greatest(values.dtype)
     open_below, open_above = condition.sign in ("<", "<="), condition.sign in (">", ">=")
-    return {name: span(low if open_below else values[0], high if open_above else values[-1])}
+    ends = [low if open_below else values[0], high if open_above else values[-1]]
+    return {name: span(*np.array(ends, values.dtype).reshape(2, 1))}
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns that a predicate is about, and the text of it for complaints."""
+    """The columns that a predicate is about, and what it is called in complaints."""
 
     schema: pa.Schema
-    text: str
+    called: str
 
     def floats(self, name: str) -> bool:
         return bool(pa.types.is_floating(self.schema.field(name).type))
@@ -128,8 +133,7 @@ class _Columns:
             found = None
         if found is None or (self.floats(name) and found.as_py() != found.as_py()):
             raise Refused(
-                f'--where "{shortened(self.text)}": {shortened(repr(value))} is not a value '
-                f'of "{name}" ({kind})'
+                f'{self.called}: {shortened(repr(value))} is not a value of "{name}" ({kind})'
             )
         return found
 

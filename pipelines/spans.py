@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.ends import further, least_and_greatest
+from pipelines.ends import exact, further, least_and_greatest
 from pipelines.moments import in_words
 
 Values = NDArray[Any]
@@ -37,8 +37,7 @@ class Span:
         return Span(self.low[index], self.high[index])
 
     def __and__(self, other: Span) -> Span:
-        mine, theirs = (_comparable(s) for s in (self, other))
-        return Span(np.maximum(mine.low, theirs.low), np.minimum(mine.high, theirs.high))
+        return Span(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
 
     def grown(self, reach: Any, low: Any = None, high: Any = None) -> Span:
         """This span, `reach` wider at both ends, kept from `low` to `high`."""
@@ -77,12 +76,6 @@ class Span:
         return self.low is self.high or np.array_equal(self.low, self.high, equal_nan=kind == "f")
 
     @property
-    def endless(self) -> bool:
-        """Whether ranges have no low end, and ranges no high one: all of them may hold less."""
-        low, high = least_and_greatest(self.low.dtype)
-        return bool((self.low == low).any() and (self.high == high).any())
-
-    @property
     def empty(self) -> NDArray[np.bool_]:
         return np.asarray(self.low > self.high)
 
@@ -93,14 +86,8 @@ def span(low: Any, high: Any = None) -> Span:
     >>> span([1, 5], [2, 9])
     1..2 or 5..9
     """
-    bottom = np.atleast_1d(np.asarray(low))
-    return Span(bottom, bottom if high is None else np.atleast_1d(np.asarray(high)))
-
-
-def _comparable(each: Span) -> Span:
-    """A span whose ends numpy can compare with others': texts as objects."""
-    texts = each.low.dtype.kind == "U"
-    return Span(each.low.astype(object), each.high.astype(object)) if texts else each
+    bottom = np.atleast_1d(exact(low))
+    return Span(bottom, bottom if high is None else np.atleast_1d(exact(high)))
 
 
 def joined(first: Span, second: Span) -> Span:

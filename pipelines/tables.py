@@ -51,9 +51,14 @@ def read_group(table: Table, group: Group) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             rows = file.read_row_group(group.index)
-            return rows if table.origin is None else rows.cast(schema_of(table))
+            return rows if table.origin is None else _cast(rows, schema_of(table))
     except (OSError, pa.ArrowInvalid) as error:
         raise Failed(f'cannot read "{path}": {error}') from None
+
+
+def _cast(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of a file from outside, whose columns may be in an order of their own."""
+    return rows.select(schema.names).cast(schema)
 
 
 def as_filter(rows: pa.Table) -> Filter:
@@ -97,9 +102,10 @@ def _meets(group: Group, key: str, each: Span) -> NDArray[np.bool_]:
 def bounds(group: Group, key: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The ends of a column in a row group, in the filter's type; None if unknown."""
     low, high = group.bounds[key]
-    if low is None:
-        return None, None
-    return (np.datetime64(low), np.datetime64(high)) if dtype.kind == "M" else (low, high)
+    if low is None or dtype.kind not in "MO":
+        return low, high
+    # In a coarser unit the open end of a filter would go round; numpy's own texts end at a NUL.
+    return np.array(low, dtype), np.array(high, dtype)
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from inverses.sweeps import sweeps
 from pipelines.boxes.groups import Aggregate, RankRows, TopN, rank
 from pipelines.columns import absent, listed
 from pipelines.datasets import Measure, Table
-from pipelines.ends import least_and_greatest
+from pipelines.ends import exact, least_and_greatest
 from pipelines.filters import Filter
 from pipelines.likeness import alike, matched
 from pipelines.spans import Span
@@ -37,14 +37,19 @@ def whole_group(box: Aggregate | RankRows, at: Filter, source: Table) -> Filter:
     per_attribute=True,
 )
 def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) -> Mask:
-    """All that are counted; else those that have a value, or attain the extreme; if none, all."""
-    of, how = box.made[attribute]
-    values = seen[of]
+    """All that are counted, or share a key; else those that have a value, or attain the extreme.
+
+    If none has a value, all.
+    """
+    of, how = box.made.get(attribute, ("", "count"))  # A key may be a measure made earlier.
     if how == "count":
-        return np.ones(len(values), bool)
+        return np.ones(len(seen["owner"]), bool)
+    values = seen[of]
     there = ~absent(values)
     none = ~_any_of(seen["owner"], there)
-    return there & (values == at[attribute]) | none if how in ("min", "max") else there | none
+    if how not in ("min", "max"):
+        return there | none
+    return np.asarray(there & (values == exact(at[attribute])) | none)
 
 
 def _any_of(owner: NDArray[np.int64], which: Mask) -> Mask:
@@ -75,9 +80,9 @@ def none_below(box: TopN, at: Filter, source: Table) -> Filter:
 )
 def itself_or_tied(box: TopN, at: Row, seen: Seen, source: Table) -> Mask:
     """The rows that equal it; and the others that tie, if together they could have put it out."""
-    values = seen[box.by]
-    above = values < at[box.by] if box.least else values > at[box.by]
-    tied = values == at[box.by]
+    values, place = seen[box.by], exact(at[box.by])
+    above = values < place if box.least else values > place
+    tied = values == place
     same = np.all([_same(seen[c], at[c]) for c in source.columns], axis=0)
     together = above.sum() + (tied & ~same).sum() >= box.n
     return np.asarray(tied if together else same)
@@ -96,7 +101,7 @@ def themselves_or_tied(box: TopN, asked: Seen, seen: Seen, source: Table) -> Mas
 
 def _same(values: NDArray[np.generic], value: object) -> Mask:
     """Which values equal one, where NaN equals NaN."""
-    return np.asarray((values == value) | (absent(values) & (value != value)))
+    return np.asarray((values == exact(value)) | (absent(values) & (value != value)))
 
 
 @weakly_inverts(

@@ -41,5 +41,7 @@ def right_part(box: Join, at: Filter, source: Table) -> Filter:
 
 def _part(box: Join, at: Filter, source: Table, port: str) -> Filter:
     """A side's columns, under the pair's names for them; no two of a pair are called alike."""
-    names = {c: c if c in at.spans else c + box.suffix(port) for c in source.columns}
-    return at.to(**{c: at.span(name) for c, name in names.items()})
+    longer = {c: c + box.suffix(port) for c in source.columns if c not in (*box.on, *at.spans)}
+    # What the side has a column for is that column, if a region does not tell of the shorter one.
+    names = {c: n for c, n in longer.items() if n not in source.columns}
+    return at.to(**{c: at.span(names.get(c, c)) for c in source.columns})

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrays import Ranges
-from pipelines.datasets import Attribute, Dataset, Type
+from pipelines.datasets import Attribute, Dataset, Table, Type
 from pipelines.errors import Refused, unknown
 from pipelines.expressions import Expression, expression
 from pipelines.functions import Function, Functions, functions_in
@@ -172,6 +172,18 @@ class TableBox(Box):
     def schema(self, inputs: Mapping[str, Dataset]) -> pa.Schema:
         """The columns this box makes, said before it runs: for running it in part."""
         raise Refused(f'box "{self.name}" cannot run in part: it does not say its columns before')
+
+    def described(self, name: str, inputs: Mapping[str, Dataset]) -> Table:
+        """The table this box makes, said before there is any of it."""
+        schema = self.schema(inputs)
+        made = self.attributes_of({port: each.attributes for port, each in inputs.items()})
+        return Table(
+            name=name,
+            version="",
+            path="table",
+            attributes=tuple(a for a in made if set(a.columns) <= set(schema.names)),
+            types={f.name: str(f.type) for f in schema},
+        )
 
 
 class RowBox(TableBox):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from pipelines.boxes.box import CHANGE, REMOVAL, Port, RowBox, param
 from pipelines.columns import (
     absent,
     bearing,
+    check_free,
     check_known,
     check_new,
     gathered,
@@ -25,28 +26,43 @@ from pipelines.columns import (
     plain,
     ranked,
 )
-from pipelines.datasets import Attribute, Dataset, Measure, Rank, Text
+from pipelines.datasets import Attribute, Dataset, Measure, Rank, Text, Time
 from pipelines.errors import Refused, unknown
 from pipelines.tables import column, schema_of
 
 Values = NDArray[Any]
 Given = Mapping[str, tuple[Attribute, ...]]
 ROWS = (Port("rows", "table"),)
+LEAST_FLOAT = 1074  # of two, the power by which it is divided
 
 
-def _total(values: Values) -> float:
-    """A sum that does not depend on the order of its terms."""
+def _total(values: Values, among: int = 1) -> float:
+    """A sum, or its share `among` so many, that does not depend on the order of its terms."""
+    if values.dtype.kind != "f":
+        return float(sum(values.tolist()) / among)
+    if not np.isfinite(values).all():
+        with np.errstate(invalid="ignore"):
+            return float(values[~np.isfinite(values)].sum())
     try:
-        return fsum(values.tolist())
-    except (ValueError, OverflowError):
-        with np.errstate(invalid="ignore", over="ignore"):
-            return float(np.sort(values.astype(float)).sum())
+        return fsum(values.tolist()) / among
+    except OverflowError:
+        return _total_beyond(values, among)
+
+
+def _total_beyond(values: Values, among: int) -> float:
+    """The same where floats overflow on the way: summed up as whole numbers of the least float."""
+    ratios = (value.as_integer_ratio() for value in values.tolist())
+    total = sum(up << (LEAST_FLOAT + 1 - down.bit_length()) for up, down in ratios)
+    try:
+        return float(total / (among << LEAST_FLOAT))
+    except OverflowError:
+        return inf if total > 0 else -inf
 
 
 AGGREGATES: dict[str, Callable[[Values], Any]] = {
     "count": len,
     "sum": _total,
-    "mean": lambda values: _total(values) / len(values),
+    "mean": lambda values: _total(values, len(values)),
     "min": lambda values: plain(values).min(),
     "max": lambda values: plain(values).max(),
 }
@@ -104,7 +120,7 @@ class Aggregate(RowBox):
             if how not in AGGREGATES:
                 raise unknown("aggregate", how, AGGREGATES, f'for column "{of}"')
             check_known(self.name, [of], rows)
-            check_new(self.name, name, listed(self.keys))
+            check_free(self.name, name, listed(self.keys))
             _check_numbers(self.name, of, how, rows)
         return (*narrowed(rows, listed(self.keys)), *(_measure(n, rows) for n in self.made))
 
@@ -114,6 +130,8 @@ class Aggregate(RowBox):
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
+        for of, how in self.made.values():
+            _check_kind(self.name, of, how, whole.field(of).type)
         kinds = {"count": pa.int64(), "sum": pa.float64(), "mean": pa.float64()}
         made = [(n, kinds.get(h, whole.field(c).type)) for n, (c, h) in self.made.items()]
         return pa.schema([*(whole.field(k) for k in listed(self.keys)), *made])
@@ -132,10 +150,18 @@ class Aggregate(RowBox):
 
 
 def _check_numbers(box: str, of: str, how: str, attributes: tuple[Attribute, ...]) -> None:
-    """Refuse to sum what is no number."""
-    kind = next(a.type for a in attributes if of in a.columns)
-    if how in ("sum", "mean") and kind == Text:
-        raise Refused(f'box "{box}": "{of}" is text, which has no {how}; count it, or take the max')
+    """Refuse to sum what is no number by what it means."""
+    meant = next(a.type for a in attributes if of in a.columns)
+    kinds = {Text: pa.string(), Time: pa.timestamp("us")}
+    _check_kind(box, of, how, kinds.get(meant, pa.float64()))
+
+
+def _check_kind(box: str, of: str, how: str, kind: pa.DataType) -> None:
+    """Refuse to sum what is no number by how it is stored."""
+    if how not in ("sum", "mean") or not (pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
+        return
+    what = "text" if pa.types.is_string(kind) else "a time"
+    raise Refused(f'box "{box}": "{of}" is {what}, which has no {how}; count it, or take the max')
 
 
 def _measure(name: str, rows: tuple[Attribute, ...]) -> Attribute:

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.boxes.box import INSTEAD, REMOVAL, Besides, Port, RowBox, param
 from pipelines.columns import (
     bearing,
+    check_free,
     check_known,
-    check_new,
     gathered,
     listed,
     names_in,
@@ -25,7 +25,7 @@ from pipelines.columns import (
 from pipelines.datasets import Attribute, Dataset, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
-from pipelines.predicates import parsed
+from pipelines.predicates import Predicate, parsed
 from pipelines.sharing import rows_together
 from pipelines.tables import column, restricted, schema_of
 
@@ -56,25 +56,29 @@ class FilterRows(RowBox):
         {"where": "s in ('a', 'b') and y <> 0"},
     )
 
+    @property
+    def predicate(self) -> Predicate:
+        return parsed(self.where, f'box "{self.name}": where')
+
     def attributes_of(self, given: Given) -> tuple[Attribute, ...]:
-        check_known(self.name, sorted(parsed(self.where).columns), given["rows"])
+        check_known(self.name, sorted(self.predicate.columns), given["rows"])
         return given["rows"]
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
-        return tuple({attribute, *bearing(source, parsed(self.where).columns)})
+        return tuple({attribute, *bearing(source, self.predicate.columns)})
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
-        parsed(self.where).expression(whole)
+        self.predicate.expression(whole)
         return whole
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
         rows = inputs["rows"]
-        return rows.filter(parsed(self.where).expression(rows.schema))
+        return rows.filter(self.predicate.expression(rows.schema))
 
     def region(self, rows: Table) -> Filter:
         """A filter that holds every row the predicate keeps, and maybe more."""
-        return parsed(self.where).region(schema_of(rows))
+        return self.predicate.region(schema_of(rows))
 
     def run(self, inputs: Mapping[str, Any], spark: SparkSession) -> DataFrame:
         """Row groups that by their bounds hold nothing to be kept are not read."""
@@ -176,11 +180,16 @@ class Join(RowBox):
         return replace(each, name=name, columns=tuple(names[port][c] for c in each.columns))
 
     def renamed(self, there: Mapping[str, Iterable[str]]) -> Names:
-        """For each side, what its columns are called in a pair."""
+        """For each side, what its columns are called in a pair.
+
+        No column may be taken for a suffixed one of the other side, even if it need not be: what
+        a name in a pair stands for is told from one side alone.
+        """
         shared = {*there["left"]} & {*there["right"]} - {*self.on}
-        for port, names in there.items():
-            for name in (n for n in names if n not in self.on):
-                check_new(self.name, name + self.suffix(port), [*there["left"], *there["right"]])
+        for port, other in (("left", "right"), ("right", "left")):
+            for name in (n for n in there[port] if n not in self.on):
+                taken = [*there[other], *(there[port] if name in shared else ())]
+                check_free(self.name, name + self.suffix(port), taken, f"{port}_suffix")
         return {
             port: {n: n + self.suffix(port) if n in shared else n for n in names}
             for port, names in there.items()

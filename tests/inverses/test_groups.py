@@ -199,9 +199,9 @@ def test_a_group_that_is_not_whole_is_caught_as_unfaithful() -> None:
     assert_caught(lambda data: check(data.draw(ranked()), registry), CAUGHT)
 
 
-def summed(values: Any) -> float:
-    made = Aggregate("", "x:sum").rows({"rows": pa.table({"x": values})})
-    return float(made["x_sum"][0].as_py())
+def summed(values: Any, how: str = "sum") -> float:
+    made = Aggregate("", f"x:{how}").rows({"rows": pa.table({"x": values})})
+    return float(made[f"x_{how}"][0].as_py())
 
 
 def test_sums_do_not_depend_on_the_order_of_rows_nor_overflow() -> None:
@@ -209,6 +209,21 @@ def test_sums_do_not_depend_on_the_order_of_rows_nor_overflow() -> None:
     orders = [np.random.default_rng(n).permutation(values) for n in range(20)]
     assert {summed(order) for order in orders} == {1e308}
     assert np.isnan(summed([np.inf, 1.0, -np.inf]))
+
+
+def test_sums_of_what_is_very_large_are_rounded_once() -> None:
+    orders = [
+        np.random.default_rng(n).permutation([-1e308, -1e308, 1e308, 1e308]) for n in range(9)
+    ]
+    assert {summed(order) for order in orders} == {0.0}
+    assert summed([1e308, 1e308, -1e308, -1e308, 5e-324]) == 5e-324
+    assert (summed([1e308] * 2), summed([-1e308] * 2)) == (np.inf, -np.inf)
+    assert summed([1e308, 1e308, -np.inf]) == -np.inf
+    assert summed([1e308, 1e308], "mean") == summed([1e308] * 2 + [np.nan], "mean") == 1e308
+    assert summed([2**53 + 1] * 3) == float(3 * (2**53 + 1))
+    assert summed([2**63 - 1, 2**63 - 1, -(2**63), 3]) == float(2**63)
+    assert summed([2**62 + 2**8] * 2, "mean") == 2**62
+    assert summed([True, True, False]) == 2
 
 
 def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:

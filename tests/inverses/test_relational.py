@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inverses.boxes.relational import left_part
 from inverses.registry import Registry
 from pipelines.boxes.relational import Distinct, FilterRows, Join, Project, SplitRows, Union
+from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Quantity, Table
 from pipelines.errors import Refused
-from pipelines.filters import Filter
+from pipelines.filters import Filter, where
+from pipelines.spans import span
 from tests.inverses.cases import Case, check, small_tables
 from tests.inverses.families import PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
@@ -187,8 +191,30 @@ def test_what_cannot_be_is_refused_when_a_pipeline_is_checked() -> None:
 
 def test_a_joined_name_that_is_taken_already_is_refused() -> None:
     taken = (*ATTRIBUTES, Attribute("x_right", Quantity, ("x_right",)))
-    with pytest.raises(Refused, match='there is a column "x_right" already'):
+    said = 'there is a column "x_right" already; choose another right_suffix'
+    with pytest.raises(Refused, match=said):
         Join("k").attributes_of({"left": taken, "right": ATTRIBUTES})
+    with pytest.raises(Refused, match='"x" already; choose another left_suffix'):
+        Join("k", left_suffix="").attributes_of({"left": ATTRIBUTES, "right": ATTRIBUTES})
+
+
+def test_names_that_joining_leaves_alone_may_be_like_suffixed_ones() -> None:
+    left, right = (tuple(Attribute(c, Quantity, (c,)) for c in cs.split(", "))
+                   for cs in ("k, x, x_left, k_left, max wind", "k, y"))  # fmt: skip
+    for box in (Join("k"), Join("k", "", "")):
+        names = [a.name for a in box.attributes_of({"left": left, "right": right})]
+        assert names == ["k", "x", "x_left", "k_left", "max wind", "y"]
+    both = Join("k").attributes_of({"left": left[::4], "right": left[::4]})
+    assert [a.name for a in both] == ["k", "max wind_left", "max wind_right"]
+
+
+def test_a_region_of_what_looks_suffixed_is_told_from_one_of_what_is_not() -> None:
+    rows = pa.table({c: [1.0] for c in ("k", "x", "x_left")})
+    attributes = tuple(Attribute(c, Quantity, (c,)) for c in rows.column_names)
+    side = held_table("side", attributes, rows)
+    assert str(left_part(Join("k"), where(x_left=span(3.0)), side)) == "x_left = 3"
+    assert str(left_part(Join("k"), where(k_left=span(3.0)), side)) == "everything"
+    assert str(left_part(Join("x"), where(k_left=span(3.0)), side)) == "k = 3"
 
 
 def test_a_joined_attribute_that_both_sides_have_is_named_for_its_side() -> None:

@@ -182,3 +182,12 @@ def _places(boxes: Filter) -> set[tuple[int, ...]]:
     low = np.column_stack([s.low for s in boxes.spans.values()])
     high = np.column_stack([s.high for s in boxes.spans.values()])
     return set(map(tuple, lattice(low, high)[1].tolist()))
+
+
+def test_ranges_are_one_with_a_range_of_everything_but_make_up_none() -> None:
+    every = where(x=span([-np.inf, 3.0], [np.inf, np.inf])).overlapped()
+    assert len(every) == 1 and every.spans["x"].open.all()
+    halves = where(x=span([-np.inf, 3.0], [5.0, np.inf])).overlapped()
+    assert len(halves) == 2 and not halves.spans["x"].open.any()
+    of_two = where(k=span([1, 2, 2]), x=span([-np.inf, -np.inf, 3.0], [np.inf, 5.0, np.inf]))
+    assert of_two.overlapped().spans["x"].open.sum() == 1

@@ -101,6 +101,22 @@ def test_a_directory_of_files_is_one_table(tmp_path: Path) -> None:
     assert "have different columns" in refusal(Refused, home)
 
 
+def test_files_may_have_their_columns_in_orders_of_their_own(tmp_path: Path) -> None:
+    home = tmp_path / "parts"
+    home.mkdir()
+    stored(home / "part-0.parquet", {"k": [1], "x": [1.0]})
+    stored(home / "part-1.parquet", {"x": [2.0], "k": [2]})
+    both = [{"k": 1, "x": 1.0}, {"k": 2, "x": 2.0}]
+    assert matching(table_at(home), None).to_pylist() == both
+
+
+@pytest.mark.parametrize("microseconds", [600_000_000_000_000_000, -80_000_000_000_000_000])
+def test_times_that_cannot_be_shown_are_refused(tmp_path: Path, microseconds: int) -> None:
+    times = pa.array([0, microseconds], pa.timestamp("us"))
+    said = refusal(Refused, stored(tmp_path / "far.parquet", {"t": times}))
+    assert '"t" has times before the year 1 or after 9999' in said
+
+
 def test_what_cannot_be_a_table_here_is_refused_in_one_line(tmp_path: Path) -> None:
     said = {
         "nested": refusal(Refused, stored(tmp_path / "n.parquet", {"l": [[1, 2]]})),
