@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 from pipelines.boxes.box import Box, Port
 from pipelines.contents import held_array, held_table
@@ -48,9 +49,12 @@ PLACES = (
 )
 OTHERS = (Attribute("track", TrackId, ("track",)), Attribute("x", Quantity, ("x",)))
 SOMEWHERE = {each.type for each in (*PLACES, *OTHERS)} - {Quantity}
-Grid = tuple[tuple[int, ...], bool]
+Grid = tuple[Mapping[str, NDArray[Any]], tuple[str, ...]]
 Place = tuple[int, int, int]
-START = np.datetime64("2000-01-01", "us")
+STARTS = [np.datetime64(day, "us") for day in ("2000-01-01", "1999-12-31T18")]
+NORTHS = (60.0, 90.0)  # the first row of a coarse field
+WESTS = (0.0, float(np.float32(0.1)))  # its first column
+START = STARTS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,16 @@ def samples(draw: st.DrawFn, kind: type[Box]) -> Sample:
 @st.composite
 def grids(draw: st.DrawFn) -> Grid:
     """Some steps and places, on a circle or not; arrays at all ports of a box share them."""
-    return tuple(draw(st.integers(1, n)) for n in SIZES), draw(st.booleans())
+    steps, rows, columns = (draw(st.integers(1, n)) for n in SIZES)
+    circular = draw(st.booleans())
+    start, north = draw(st.sampled_from(STARTS)), draw(st.sampled_from(NORTHS))
+    west = draw(st.sampled_from(WESTS))
+    coordinates = {
+        "time": start.astype("datetime64[ns]") + np.arange(steps) * np.timedelta64(6, "h"),
+        "lat": np.linspace(north, -north, rows) if rows > 1 else np.array([0.0]),
+        "lon": west + np.arange(columns) * (360 / columns if circular else 10.0),
+    }
+    return coordinates, ("lon",) if circular else ()
 
 
 def inputs_for(port: Port, grid: Grid) -> st.SearchStrategy[Table | Array]:
@@ -96,18 +109,12 @@ def lacking(port: Port, known: Set[Type]) -> dict[str, Type]:
 @st.composite
 def small_arrays(draw: st.DrawFn, port: Port, grid: Grid) -> Array:
     """A few steps of a coarse field, cut anyhow."""
-    sizes, circular = grid
-    types = variables_for(port)
-    coordinates = {
-        "time": START.astype("datetime64[ns]") + np.arange(sizes[0]) * np.timedelta64(6, "h"),
-        "lat": np.linspace(60, -60, sizes[1]) if sizes[1] > 1 else np.array([0.0]),
-        "lon": np.arange(sizes[2]) * (360 / sizes[2] if circular else 10.0),
-    }
+    coordinates, circle = grid
+    sizes, types = tuple(map(len, coordinates.values())), variables_for(port)
     described = (Attribute(v, t, (v,), UNITS.get(v, "1"), ("lat", "lon")) for v, t in types.items())
     values = {v: draw(arrays(np.float64, sizes, elements=NUMBERS)) for v in types}
     chunks = tuple(draw(st.integers(1, n)) for n in sizes)
     attributes = (Attribute("time", Time, ("time",)), *described)
-    circle = ("lon",) if circular else ()
     return held_array(port.name, attributes, coordinates, values, chunks, circle)
 
 

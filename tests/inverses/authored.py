@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -91,6 +91,16 @@ def there(box: object, at: Filter, source: Array) -> Filter:
     return at.only(*source.dims)
 
 
+def without(dim: str, forgotten: Callable[[Any], Any]) -> WeakInverse:
+    """A cell is made of those at its place, but for some rows, columns or steps."""
+
+    def most(box: object, at: Filter, source: Array) -> Filter:
+        places = source.content.coordinates[dim][at.spans[dim].low]
+        return at.only(*source.dims)[~forgotten(places)]
+
+    return weak(Gust, most)
+
+
 def own_cell(box: object, at: Filter, source: Array) -> Filter:
     """A row tells of one cell."""
     return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
@@ -127,3 +137,8 @@ OF_NOWHERE = authored(
     weak(Gust, there),
     weak(Gust, there, name="nowhere", image=Location, promises=frozenset({COMPLETE})),
 )
+FORGOTTEN = {
+    "the poles": authored(without("lat", lambda lat: np.abs(lat) == 90)),
+    "years before": authored(without("time", lambda time: time < np.datetime64("2000-01-01"))),
+    "columns that are not round": authored(without("lon", lambda lon: lon % 1 != 0)),
+}

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from explorer.cli import main
 from inverses.check import check
 from inverses.registry import Registry
-from inverses.samples import inputs_for
+from inverses.samples import grids, inputs_for
 from pipelines.boxes.box import STATED, Box, Port
 from pipelines.datasets import Location, Pressure, Text, Time, Type, Wind
 from tests.inverses.authored import (
+    FORGOTTEN,
     OF_DAMP,
     OF_GUSTS,
     OF_HALF_OF_THEM,
@@ -48,13 +49,19 @@ def test_rows_and_fields_have_what_is_needed_of_them(
     needs: tuple[Type, ...], data: st.DataObject
 ) -> None:
     for kind in ("table", "array") if not {Text, Location} & {*needs} else ("table",):
-        made = data.draw(inputs_for(Port("given", kind, needs), ((1, 2, 2), False)))
+        made = data.draw(inputs_for(Port("given", kind, needs), data.draw(grids())))
         assert {each.type for each in made.attributes} >= {*needs}
 
 
 def test_differences_of_tiny_values_are_seen() -> None:
     broken = {f.law for f in check(OF_HALF_OF_THEM, Traces, 20) if not f.holds}
     assert broken == {"complete", "sufficient"}
+
+
+@pytest.mark.parametrize("case", FORGOTTEN)
+def test_samples_reach_the_poles_years_before_and_columns_that_are_not_round(case: str) -> None:
+    broken = {f.law for f in check(FORGOTTEN[case], Gust, 60) if not f.holds}
+    assert "complete" in broken
 
 
 def test_an_inverse_of_what_no_sample_makes_is_not_tried_and_does_not_hold() -> None:
