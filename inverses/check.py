@@ -18,7 +18,7 @@ from inverses.guarantees import COMPLETE, FAITHFUL, PURE, Property
 from inverses.influence import Influences
 from inverses.making import made_by
 from inverses.plans import Hop
-from inverses.registry import AGGREGATE, Registration, Registry
+from inverses.registry import AGGREGATE, Registration, Registry, WeakInverse
 from inverses.samples import Sample, samples
 from inverses.trials import Items, data_of, found_by, inversions, tuples_of_array
 from inverses.untried import laws_of, never_tried, reason
@@ -227,8 +227,8 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
     if FAITHFUL in promises:
         yield "faithful", trial.unfaithful
     stated = trial.stated
-    if regions.told_of_regions(stated, hop):
-        yield "regions", lambda: regions.cell_by_cell(stated, hop)
+    if isinstance(stated, WeakInverse):
+        yield "regions", lambda: regions.held_whole(stated, hop)
 
 
 def _shows_pure(trial: _Trial) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,15 @@ from inverses.making import made_by
 from inverses.perturbing import within
 from inverses.places import as_data, grid_of, tells_of_cells
 from inverses.plans import Hop
-from inverses.registry import Registration, Registry, WeakInverse
+from inverses.registry import Registry, WeakInverse
 from inverses.samples import Sample
 from inverses.told import close, plain
+from inverses.trials import data_of
 from pipelines.arrays import inside
 from pipelines.datasets import Array, Table
 from pipelines.errors import WhenceError
 from pipelines.filters import Filter, lattice
-from pipelines.spans import Span
+from pipelines.spans import Span, everything
 from pipelines.tables import column, matching, rows_in
 
 MANY = 3  # regions of an array that are tried
@@ -47,24 +48,34 @@ def _named(registry: Registry, sample: Sample, made: Table | Array) -> str:
     return f"of what {' and '.join(dict.fromkeys(w.name for w in every))} keep alone,"
 
 
-def told_of_regions(stated: Registration, hop: Hop) -> TypeGuard[WeakInverse]:
-    """Whether a weak inverse is asked about regions of cells, or of those that rows tell of."""
-    if not isinstance(stated, WeakInverse):
-        return False
-    return stated.of_regions if isinstance(hop.image, Array) else tells_of_cells(hop)
+def held_whole(weak: WeakInverse, hop: Hop) -> str | None:
+    """What a weak inverse says of a region is at least what it says of each datum there.
 
-
-def cell_by_cell(weak: WeakInverse, hop: Hop) -> str | None:
-    """What a weak inverse says of a region of cells is what it says of them one by one."""
-    for region in _regions_of(grid_of(hop)):
-        whole, cells = (
-            _held_by(hop.source, weak(hop.box, as_data(hop, at), hop.source))
-            for at in (region, _cells_in(region))
+    Asked about regions of cells, or of those that rows tell of, it is just that, if it is stated.
+    """
+    by_cells = isinstance(hop.image, Array) or tells_of_cells(hop)
+    exactly = weak.of_regions if isinstance(hop.image, Array) else by_cells
+    regions = _regions_of(grid_of(hop)) if by_cells else iter([_all_around(hop.image)])
+    for region in regions:
+        each = _cells_in(region) if by_cells else data_of(hop.image)
+        whole, single = (
+            _held_by(hop.source, weak(hop.box, as_data(hop, at) if by_cells else at, hop.source))
+            for at in (region, each)
         )
-        if not np.array_equal(whole, cells):
-            word = "less" if np.any(cells & ~whole) else "more"
-            return f"it says {word} of {region} than of all cells there, one by one"
+        if np.any(single & ~whole):
+            return f"it says less of {region} than of all that is there, one by one"
+        if exactly and np.any(whole & ~single):
+            return f"it says more of {region} than of all that is there, one by one"
     return None
+
+
+def _all_around(made: Table | Array) -> Filter:
+    """The region that all rows lie in; it goes as far as can be where a number may be missing."""
+    spans = data_of(made).spans
+    return _region(
+        {n: everything(s.low.dtype, 1) if s.low.dtype.kind == "f" else
+         Span(np.sort(s.low)[:1], np.sort(s.high)[-1:]) for n, s in spans.items()}
+    )  # fmt: skip
 
 
 def _regions(made: Table | Array) -> Iterator[Filter]:

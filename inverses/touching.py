@@ -15,7 +15,7 @@ from inverses.plans import Hop
 from pipelines.datasets import Array, Group, Table
 from pipelines.ends import least_and_greatest
 from pipelines.filters import Filter
-from pipelines.spans import Span, span
+from pipelines.spans import Span, everything, span
 from pipelines.tables import as_filter, bounds, column, held, rows_in, schema_of
 
 Indices = NDArray[np.int64]
@@ -59,14 +59,21 @@ def _candidate_rows(hop: Hop, table: Table, reached: pa.Table) -> Filter:
 
 
 def _bounds(table: Table, group: Group) -> Filter:
-    """The ends of the columns of a row group as a region that all of its rows lie in.
-
-    Ends say nothing of missing numbers, so columns that may have some are left out.
-    """
+    """A region that all rows of a row group lie in, by the ends of its columns."""
     kinds = {c: column(schema_of(table).empty_table(), c).dtype for c in table.columns}
-    ends = {c: bounds(group, c, kind) for c, kind in kinds.items() if kind.kind != "f"}
-    known = {c: span(low, high) for c, (low, high) in ends.items() if low is not None}
-    return Filter(np.zeros(1, np.int64), known)
+    ends = {c: _between(group, c, kind) for c, kind in kinds.items()}
+    return Filter(np.zeros(1, np.int64), {c: each for c, each in ends.items() if each})
+
+
+def _between(group: Group, name: str, kind: np.dtype[Any]) -> Span | None:
+    """The range of a column in a row group: all there is of numbers, of which some may be missing.
+
+    Ends say nothing of those.
+    """
+    if kind.kind == "f":
+        return everything(kind, 1)
+    low, high = bounds(group, name, kind)
+    return None if low is None else span(low, high)
 
 
 def _candidate_cells(hop: Hop, array: Array, variable: str, reached: pa.Table) -> Filter:

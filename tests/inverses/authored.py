@@ -16,6 +16,7 @@ from pipelines.boxes.extraction import ExtractAbove
 from pipelines.datasets import ELEMENT, Array, Attribute, Dataset, Location, Quantity, Type, Wind
 from pipelines.filters import Filter
 from pipelines.grids import grid_like
+from pipelines.spans import Span
 
 Attributes = tuple[Attribute, ...]
 
@@ -106,6 +107,12 @@ def own_cell(box: object, at: Filter, source: Array) -> Filter:
     return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
 
 
+def lowest(box: object, at: Filter, source: Array) -> Filter:
+    """A cell is made of those at its place, told by the low end alone of where that is."""
+    spans = {dim: at.spans[dim] for dim in source.dims}
+    return at.to(**{dim: Span(each.low, each.low) for dim, each in spans.items()})
+
+
 def weak(kind: type, function: Any, **changed: Any) -> WeakInverse:
     """A weak inverse of all that a box makes."""
     stated: dict[str, Any] = {
@@ -128,6 +135,7 @@ def authored(*stated: WeakInverse) -> Registry:
 
 
 OF_GUSTS = authored(weak(Gust, there))
+OF_THE_LOWEST = authored(weak(Gust, lowest))
 OF_DAMP = authored(weak(Damp, there))
 OF_TRACES = authored(weak(Traces, there))
 OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))

@@ -25,6 +25,7 @@ from tests.inverses.authored import (
     OF_HEAT,
     OF_NOWHERE,
     OF_SOME_HEAT,
+    OF_THE_LOWEST,
     OF_TRACES,
     Damp,
     Gust,
@@ -62,6 +63,11 @@ def test_differences_of_tiny_values_are_seen() -> None:
 def test_samples_reach_the_poles_years_before_and_columns_that_are_not_round(case: str) -> None:
     broken = {f.law for f in check(FORGOTTEN[case], Gust, 60) if not f.holds}
     assert "complete" in broken
+
+
+def test_an_inverse_that_says_less_of_a_region_is_seen() -> None:
+    (broken,) = [f for f in check(OF_THE_LOWEST, Gust, 20) if not f.holds]
+    assert broken.law == "regions" and "it says less of" in str(broken.counterexample)
 
 
 def test_an_inverse_of_what_no_sample_makes_is_not_tried_and_does_not_hold() -> None:
