@@ -127,7 +127,7 @@ def _asked(
     """Each dataset with the attributes of it that are asked about: those named, or all."""
     named = [] if named == ["all"] else named
     every = {n: a.name for d in derived for a in d.attributes for n in (a.name, *a.columns)}
-    for name in named if derived else ():
+    for name in named:
         if name not in every:
             raise unknown("attribute", name, set(every.values()), "in what was derived")
     for each in derived:

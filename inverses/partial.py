@@ -20,7 +20,7 @@ from pipelines.errors import Refused, unknown
 from pipelines.pipeline import Pipeline, Step
 from pipelines.predicates import Predicate, parsed
 from pipelines.run import Run, array_of, attributes_of, publish_description, run, writing, written
-from pipelines.spark import Progress, watched
+from pipelines.spark import Progress, mapped, watched
 from pipelines.tables import schema_of
 from pipelines.workspace import Workspace
 
@@ -127,7 +127,7 @@ def _made(
     ):
         _, parts, found = needed(image, predicate.region(schema), known, one.spark)
         frame = made_within(box, found, parts, one.spark)
-        mine = frame.mapInArrow(_keeping(kept), frame.schema)
+        mine = mapped(frame, _keeping(kept), frame.schema)
         made = written(writing(mine, stage).toArrow(), mine, name, image.attributes)
         seconds = round(time.monotonic() - began, 3)
         notes = {"only": predicate.text}

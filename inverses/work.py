@@ -32,7 +32,7 @@ from pipelines.datasets import Array, Key, Table
 from pipelines.errors import Failed
 from pipelines.filters import Filter
 from pipelines.sources import check_unchanged
-from pipelines.spark import Progress, over, too_long, watched
+from pipelines.spark import Progress, mapped, over, too_long, watched
 
 Some = TypeVar("Some")
 HERE = 16 * 2**20  # bytes that are read sooner than a Spark job begins
@@ -191,4 +191,4 @@ def _frame(spark: SparkSession, question: Question, pieces: list[Piece], parts: 
     def settle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return settled_batches(question, batches)
 
-    return candidates.repartition(tasks, "owner").mapInArrow(settle, candidates.schema)
+    return mapped(candidates, settle, candidates.schema, "owner", tasks)

@@ -22,6 +22,13 @@ class Frame:
     parts: tuple[pa.Table, ...]
     schema: StructType | None = None
 
+    @property
+    def columns(self) -> list[str]:
+        return list(self.toArrow().column_names)
+
+    def toDF(self, *names: str) -> Frame:  # noqa: N802
+        return Frame(tuple(part.rename_columns(list(names)) for part in self.parts))
+
     def mapInArrow(self, work: Callable[[Batches], Batches], schema: StructType) -> Frame:  # noqa: N802
         stored = to_arrow_schema(schema)
         made = (list(work(iter(p.to_batches()))) for p in self.parts)

@@ -26,7 +26,7 @@ from pipelines.fingerprints import sum_at, sum_of, sum_of_values
 from pipelines.history import History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_dataset, fingerprinted
-from pipelines.spark import Progress, over, spared, watched, whereabouts
+from pipelines.spark import Progress, mapped, over, spared, watched, whereabouts
 from pipelines.tables import write_part
 from pipelines.under_way import Entry
 from pipelines.workspace import Workspace
@@ -155,7 +155,7 @@ def writing(frame: DataFrame, stage: Path) -> DataFrame:
     folder = stage / "table"
     folder.mkdir()
     work = _writer(folder, to_arrow_schema(frame.schema))
-    return frame.mapInArrow(work, from_arrow_schema(STATS))
+    return mapped(frame, work, from_arrow_schema(STATS))
 
 
 def written(

@@ -105,7 +105,8 @@ def told(low: Any, high: Any) -> str:
     """A range in words; nothing if it restricts nothing."""
     if (low, high) == least_and_greatest(np.asarray(low).dtype):
         return ""
-    return _shown(low) if low == high else f"{_shown(low)}..{_shown(high)}"
+    single = low == high or (low != low and high != high)  # NaN is one value here.
+    return _shown(low) if single else f"{_shown(low)}..{_shown(high)}"
 
 
 def _shown(value: Any) -> str:

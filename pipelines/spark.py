@@ -24,6 +24,7 @@ from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from pipelines.errors import Cancelled, Failed, TooDear, WhenceError
 from pipelines.java import java_home
@@ -33,6 +34,7 @@ LOCAL = "local[*,4]"
 TROUBLE = (PySparkException, Py4JError, ConnectionError)
 Piece = TypeVar("Piece")
 Progress = Callable[[str, int, int], None]
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def session(master: str = LOCAL) -> SparkSession:
@@ -167,6 +169,25 @@ def over(
 
     numbers = spark.range(0, len(pieces), 1, tasks)
     return numbers.mapInArrow(each, from_arrow_schema(schema, prefer_timestamp_ntz=True))
+
+
+def mapped(
+    frame: DataFrame, work: Work, schema: StructType, together: str = "", tasks: int = 1
+) -> DataFrame:
+    """The rows that `work` makes of those of a frame, equal ones in a column `together` if asked.
+
+    Spark knows the columns by number meanwhile. By name it would take `a` and `A` for the same,
+    and `a.b` for a part of `a`.
+    """
+    names = frame.columns
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))
+    if together:
+        numbered = numbered.repartition(tasks, f"c{names.index(together)}")
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return work(batch.rename_columns(names) for batch in batches)
+
+    return numbered.mapInArrow(named, schema)
 
 
 @dataclass(slots=True)

@@ -37,10 +37,7 @@ def whole_group(box: Aggregate | RankRows, at: Filter, source: Table) -> Filter:
     per_attribute=True,
 )
 def counted(box: Aggregate, at: Row, seen: Seen, source: Table, attribute: str) -> Mask:
-    """All that are counted, or share a key; else those that have a value, or attain the extreme.
-
-    If none has a value, all.
-    """
+    """All that are counted or share a key; those with a value, or the extreme; if none has, all."""
     of, how = box.made.get(attribute, ("", "count"))  # A key may be a measure made earlier.
     if how == "count":
         return np.ones(len(seen["owner"]), bool)

@@ -167,6 +167,8 @@ def test_only_datasets_with_the_attributes_named_are_asked_about(small: Workspac
 def test_an_attribute_that_nothing_derived_has_is_refused(small: Workspace) -> None:
     with pytest.raises(Refused, match='no attribute "trak" in what was derived; did you mean'):
         impact(small, "agcm", "lat > 80", attributes=["trak"], spark=HERE)
+    with pytest.raises(Refused, match='no attribute "track" in what was derived'):
+        impact(small, "tracks", attributes=["track"], spark=HERE)
 
 
 def test_an_attribute_without_an_inverse_may_come_from_anything(small: Workspace) -> None:

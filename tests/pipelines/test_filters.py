@@ -191,3 +191,8 @@ def test_ranges_are_one_with_a_range_of_everything_but_make_up_none() -> None:
     assert len(halves) == 2 and not halves.spans["x"].open.any()
     of_two = where(k=span([1, 2, 2]), x=span([-np.inf, -np.inf, 3.0], [np.inf, 5.0, np.inf]))
     assert of_two.overlapped().spans["x"].open.sum() == 1
+
+
+def test_what_is_missing_is_told_as_one_value() -> None:
+    assert str(where(x=span(np.nan))) == "x = nan"
+    assert str(where(x=span([np.nan, 1.0], [np.nan, 2.0]))) == "(x = nan) or (x 1..2)"
