@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import Refused
+from pipelines.moments import moment
 from pipelines.spans import Span, span
 
 MOST_BINS = 1_000_000
@@ -112,7 +113,7 @@ def dates(start: str, hours: float, count: int) -> NDArray[np.datetime64]:
 def _moment(text: str) -> np.datetime64:
     """A date as it is written."""
     try:
-        return np.datetime64(text)
+        return moment(text)
     except ValueError:
         raise Refused(f'start is "{text:.60}", not a time, like: 2000-01-01T06:00') from None
 
@@ -120,7 +121,9 @@ def _moment(text: str) -> np.datetime64:
 def numbers(start: str, width: float, steps: int) -> Bins:
     """Bins of a width each, from a number on."""
     try:
-        first = float(start)
+        edges = float(start) + width * np.arange(steps + 1)
     except ValueError:
-        raise Refused(f'start is "{start:.60}", not a number, like: 0') from None
-    return Bins(first + width * np.arange(steps + 1), steps)
+        edges = np.array([np.nan])
+    if not np.isfinite(edges).all():
+        raise Refused(f'start is "{start:.60}", not a number to count from, like: 0')
+    return Bins(edges, steps)

@@ -55,9 +55,16 @@ def _compared(times: NDArray[Any], limit: str) -> NDArray[np.int64]:
 
 def _date(limit: str) -> np.datetime64:
     try:
-        return np.datetime64(limit)
+        return moment(limit)
     except ValueError:
         raise Refused(f"there is no {limit} in the calendar; {FORM}") from None
+
+
+def moment(text: str) -> np.datetime64:
+    """A date as it is written; words like `now`, which mean another each time, are none."""
+    if text[:1].isalpha():
+        raise ValueError(text)
+    return np.datetime64(text)
 
 
 def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverses.registry import Registry
+from pipelines.binning import numbers
 from pipelines.boxes.gridding import GridRows, RasterizeTracks, RowsOnGrid
 from pipelines.contents import held_table
 from pipelines.datasets import Attribute, Quantity, Table, Time
@@ -238,7 +239,6 @@ FAR_OFF: dict[str, dict[str, Any]] = {
     "in long steps": {"every": 1e10, "steps": 2},
     "in steps without end": {"every": 1e308, "steps": 2},
     "farther than microseconds": {"start": "300000-01-01"},
-    "never": {"start": "NaT"},
 }
 
 
@@ -252,6 +252,19 @@ def test_dates_that_nanoseconds_cannot_tell_are_refused(when: str) -> None:
     ):
         with pytest.raises(Refused, match="not all of the years 1678 to 2262"):
             box.grid({"rows": rows})
+
+
+@pytest.mark.parametrize("start", ["NaT", "now", "today", "yesterday"])
+def test_a_start_that_is_no_date_is_refused(start: str) -> None:
+    rows = held_table("points", (), pa.Table.from_pylist([], SCHEMA))
+    with pytest.raises(Refused, match=f'start is "{start}", not a time'):
+        GridRows.from_params({**PLACE, "time": "t", "start": start}).grid({"rows": rows})
+
+
+@pytest.mark.parametrize("start", ["nan", "inf", "first"])
+def test_a_start_that_no_number_follows_is_refused(start: str) -> None:
+    with pytest.raises(Refused, match="not a number to count from"):
+        numbers(start, 1.0, 2)
 
 
 def test_one_step_is_as_long_as_one_likes() -> None:
