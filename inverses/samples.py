@@ -52,7 +52,7 @@ SOMEWHERE = {each.type for each in (*PLACES, *OTHERS)} - {Quantity}
 Grid = tuple[Mapping[str, NDArray[Any]], tuple[str, ...]]
 Place = tuple[int, int, int]
 STARTS = [np.datetime64(day, "us") for day in ("2000-01-01", "1999-12-31T18")]
-NORTHS = (60.0, 90.0)  # the first row of a coarse field
+NORTHS = (60.0, 90.0, 30.0)  # the first row of a coarse field, from where it may reach a pole
 WESTS = (0.0, float(np.float32(0.1)))  # its first column
 START = STARTS[0]
 
@@ -82,7 +82,7 @@ def grids(draw: st.DrawFn) -> Grid:
     west = draw(st.sampled_from(WESTS))
     coordinates = {
         "time": start.astype("datetime64[ns]") + np.arange(steps) * np.timedelta64(6, "h"),
-        "lat": np.linspace(north, -north, rows) if rows > 1 else np.array([0.0]),
+        "lat": north - 60.0 * np.arange(rows) if rows > 1 else np.array([0.0]),
         "lon": west + np.arange(columns) * (360 / columns if circular else 10.0),
     }
     return coordinates, ("lon",) if circular else ()
