@@ -116,7 +116,7 @@ class Proof:
         if self.holds and self.by_steps:
             return (
                 "proved step by step: run again on nothing but what was found before it, each box "
-                "gives back what was found next (of the ends alone, something new is in the way)"
+                "gives back all that was found next (of the ends alone, something new comes up)"
             )
         if self.holds:
             return "proved: run again on this alone, the boxes give the selection back"

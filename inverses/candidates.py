@@ -73,8 +73,8 @@ class Question:
     def at_once(self) -> bool:
         """Whether all data are decided on together, and so soon that no Spark job is needed.
 
-        Nor is one for each port of a box that is looked at beside the others, cells though they
-        are: running the box again takes one job for all of them.
+        Rows are; and cells of a box that is looked at beside its other ports, since a job for each
+        port costs more than running the box again, which is one.
         """
         checks = [v for each in self.checks for c in each for v in c.verify]
         soon = isinstance(self.source, Table) or any(v.beside for v in checks)

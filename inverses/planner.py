@@ -102,21 +102,29 @@ def _hops(
             hop = Hop(box, port, image, arrow.source, levels, inputs, registry.sweep_of(box))
             yield hop
             held[source_key] = held.get(source_key, hop.guarantee) & hop.guarantee
-            asked.setdefault(source_key, set()).update(_asks(hop))
+            asked.setdefault(source_key, set()).update(_asks(hop, registry))
 
 
-def _asks(hop: Hop) -> Iterator[Asked]:
+def _asks(hop: Hop, registry: Registry) -> Iterator[Asked]:
     """What a hop asks of the dataset it leads to: scalars as one, each aggregate for itself.
 
-    An inversion that does not say what it finds may have found anything, so asks about all.
+    An inversion that does not say what it finds may have found anything, so asks about all. That
+    what was found is there at all is asked in any case.
     """
     every = frozenset(a.name for a in hop.source.attributes)
+    there = _making_go(hop.source, registry)
     together: dict[str, set[str]] = {}
     for each in (i for level in hop.levels for i in level.inversions):
         group = "" if each.nature == SCALAR else each.attribute
         found = frozenset(a.name for a in hop.finds(each)) if each.yields else every
-        together.setdefault(group, set()).update(found)
+        together.setdefault(group, set()).update(found | there)
     return map(frozenset, together.values())
+
+
+def _making_go(dataset: Table | Array, registry: Registry) -> Asked:
+    """The attributes behind which is all that can make a row of a dataset go, if not behind any."""
+    lost = registry.box_of(dataset.made).lost if dataset.made else None
+    return frozenset(lost or ()) & {a.name for a in dataset.attributes}
 
 
 def _levels(

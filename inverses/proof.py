@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-import networkx as nx
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ def prove(answer: Answer, spark: SparkSession) -> Proof:
     """Run the boxes again on what an answer found, with everything else absent, and compare.
 
     They run on the ends of the answer alone. Where something that newly comes up for want of all
-    else may be in the way, they run step by step too: each on what was found before it, and of
-    what it makes only what was found goes on.
+    else may be in the way, they run step by step too: each on nothing but what was found before
+    it, of which it must make all that was found next.
     """
     if not answer.plan.hops:
         return Proof(len(answer.plan.selection), len(answer.plan.selection))
@@ -65,19 +65,19 @@ def _at_once(answer: Answer, spark: SparkSession) -> Table | Array:
 
 
 def _step_by_step(answer: Answer, spark: SparkSession) -> Table | Array:
-    """The selected dataset made again, each box on nothing but what was found before it."""
-    boxes, every, few = _boxes(answer), _found(answer), _ends(answer)
+    """The selected dataset made again of what was found right before it, if all that was too."""
+    boxes, every = _boxes(answer), _found(answer)
+    few = {key: _few(found) for key, found in every.items()}
+
+    def again(image: Table | Array, region: Filter) -> Table | Array:
+        known = {image.key: _of(boxes[image.key], lambda each: few[each.key])}
+        return available(_unmade(image), region, known, spark)
+
     selected = answer.plan.selection.dataset
-    arrows = [(each.key, key) for key, r in boxes.items() for each in r.inputs.values()]
-    for key in nx.topological_sort(nx.DiGraph(arrows)):
-        if key not in boxes:
-            continue
-        image = selected if key == selected.key else every[key].dataset
-        region = _region(answer) if image is selected else every[key].outline
-        known = {key: _of(boxes[key], lambda each: few[each.key])}
-        again = available(_unmade(image), region, known, spark)
-        few[key] = again if image is selected else _cut(again, every[key], answer)
-    return few[selected.key]
+    for found in (every[key] for key in boxes if key != selected.key):
+        if not _is_in(again(found.dataset, found.outline), found, answer):
+            raise Failed(f'not all that was found in "{found.dataset.name}" comes back')
+    return again(selected, _region(answer))
 
 
 def _unmade(dataset: Table | Array) -> Table | Array:
@@ -146,37 +146,29 @@ def _few(found: Found) -> Table | Array:
     """A dataset that has only what was found in it."""
     dataset = found.dataset
     if isinstance(dataset, Table):
-        return _with_rows(dataset, found.rows.select(dataset.columns))
-    which, values = column(found.rows, "variable"), column(found.rows, "value")
-    kept = {v: values[which == n] for n, v in enumerate(dataset.variables)}
-    return _with_cells(dataset, found, kept)
+        few = held_table(dataset.name, dataset.attributes, found.rows.select(dataset.columns))
+        return replace(dataset, groups=few.groups, content=few.content)
+    cells = {v: _cells(found, n) for n, v in enumerate(dataset.variables)}
+    index = {v: np.column_stack(list(at.values())) for v, (at, _) in cells.items()}
+    values = {v: kept for v, (_, kept) in cells.items()}
+    return replace(dataset, content=FewCells(index, values, _places(dataset)))
 
 
-def _cut(again: Table | Array, found: Found, answer: Answer) -> Table | Array:
-    """Of a dataset that was made again, only what was found in it."""
+def _cells(found: Found, variable: int) -> tuple[dict[str, NDArray[np.int64]], NDArray[Any]]:
+    """The cells of a variable that were found, by an index along each dimension, with values."""
+    mine = column(found.rows, "variable") == variable
+    index = {d: column(found.rows, d)[mine] for d in cast(Array, found.dataset).dims}
+    return index, column(found.rows, "value")[mine]
+
+
+def _is_in(again: Table | Array, found: Found, answer: Answer) -> bool:
+    """Whether all that was found is in a dataset that was made again, as it was."""
     if isinstance(again, Table):
-        rows, names = matching(again, None), _names(answer, again)
-        mine = _among(rows.select(names), found.rows.select(names))
-        return _with_rows(again, rows.filter(pa.array(mine)))
-    index = {v: _index(again, found, v) for v in again.variables}
-    return _with_cells(again, found, {v: cells_at(again, v, at) for v, at in index.items()})
-
-
-def _with_rows(table: Table, rows: pa.Table) -> Table:
-    few = held_table(table.name, table.attributes, rows)
-    return replace(table, groups=few.groups, content=few.content)
-
-
-def _with_cells(array: Array, found: Found, values: Mapping[str, NDArray[Any]]) -> Array:
-    index = {v: _index(array, found, v) for v in array.variables}
-    cells = {v: np.column_stack(list(at.values())) for v, at in index.items()}
-    return replace(array, content=FewCells(cells, values, _places(array)))
-
-
-def _index(array: Array, found: Found, variable: str) -> dict[str, NDArray[np.int64]]:
-    """The cells of a variable that were found, by an index along each dimension."""
-    mine = column(found.rows, "variable") == array.variables.index(variable)
-    return {d: column(found.rows, d)[mine] for d in array.dims}
+        names = _names(answer, again)
+        there, wanted = (_counted(t.select(names)) for t in (matching(again, None), found.rows))
+        return wanted <= there
+    cells = ((v, *_cells(found, n)) for n, v in enumerate(again.variables))
+    return all(_same(cells_at(again, v, at), kept).all() for v, at, kept in cells)
 
 
 def _given_back(answer: Answer, again: Table | Array) -> NDArray[np.bool_]:
@@ -201,8 +193,13 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _among(wanted: pa.Table, rows: pa.Table) -> NDArray[np.bool_]:
     """Which rows are among others, by all their columns."""
-    there = {_key(row) for row in rows.to_pylist()}
+    there = _counted(rows)
     return np.array([_key(row) in there for row in wanted.to_pylist()], bool)
+
+
+def _counted(rows: pa.Table) -> Counter[tuple[Any, ...]]:
+    """How often each row comes."""
+    return Counter(map(_key, rows.to_pylist()))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

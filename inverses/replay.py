@@ -50,7 +50,7 @@ def _made_cells(array: Array, box: ArrayBox, inputs: Inputs) -> MadeCells:
     grid = box.grid(inputs)
     if grid.shape != array.shape:
         raise Failed(f'box "{box.name}" lays out another "{array.name}" of a part of its inputs')
-    return MadeCells(box, inputs, grid.coordinates, grid.dtype)
+    return MadeCells(box, inputs, {d: coordinate(array, d) for d in array.dims}, grid.dtype)
 
 
 def needed(

@@ -103,7 +103,7 @@ def variables_for(port: Port) -> dict[str, Type]:
 
 def lacking(port: Port, known: Set[Type]) -> dict[str, Type]:
     """What a port needs besides types that are known, each by a name of its own."""
-    return {each.name.lower(): each for each in port.needs if each not in known}
+    return {f"some_{each.name.lower()}": each for each in port.needs if each not in known}
 
 
 @st.composite

@@ -121,9 +121,10 @@ def _moment(text: str) -> np.datetime64:
 def numbers(start: str, width: float, steps: int) -> Bins:
     """Bins of a width each, from a number on."""
     try:
-        edges = float(start) + width * np.arange(steps + 1)
+        with np.errstate(over="ignore"):
+            edges = float(start) + width * np.arange(steps + 1)
     except ValueError:
-        edges = np.array([np.nan])
-    if not np.isfinite(edges).all():
+        edges = np.full(2, np.nan)
+    if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
         raise Refused(f'start is "{start:.60}", not a number to count from, like: 0')
     return Bins(edges, steps)

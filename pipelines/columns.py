@@ -44,6 +44,13 @@ def check_known(box: str, names: Iterable[str], attributes: Iterable[Attribute])
             raise unknown("column", name, there, f'for box "{box}"')
 
 
+def field_of(box: str, table: pa.Schema, name: str) -> pa.Field:
+    """A column of a table, which may lack one that its attributes can have."""
+    if name not in table.names:
+        raise unknown("column", name, table.names, f'for box "{box}"')
+    return table.field(name)
+
+
 def check_new(box: str, name: str, there: Iterable[str]) -> str:
     """A column's name if it may be added to those that are there."""
     if not name.isidentifier() or name in RESERVED:
@@ -53,8 +60,8 @@ def check_new(box: str, name: str, there: Iterable[str]) -> str:
 
 
 def check_free(box: str, name: str, there: Iterable[str], instead: str = "name") -> None:
-    """Refuse a name, made of that of a column, that a column has already."""
-    if name in set(there):
+    """Refuse a name, made of that of a column, that a column has already, or that we use."""
+    if name in RESERVED or name in set(there):
         raise Refused(f'box "{box}": there is a column "{name}" already; choose another {instead}')
 
 

@@ -62,15 +62,15 @@ def _date(limit: str) -> np.datetime64:
 
 def moment(text: str) -> np.datetime64:
     """A date as it is written; words like `now`, which mean another each time, are none."""
-    if text[:1].isalpha():
+    if not text or text[:1].isalpha():
         raise ValueError(text)
     return np.datetime64(text)
 
 
-def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def same_places(one: NDArray[Any], other: NDArray[Any]) -> bool:
     """Whether numbers or times are the same ones; dates of two calendars never are.
 
-    >>> alike(np.array([1, 2]), np.array([1.0, 2.0]))
+    >>> same_places(np.array([1, 2]), np.array([1.0, 2.0]))
     True
     """
     return _calendars(one) == _calendars(other) and bool(np.array_equal(one, other))
@@ -78,7 +78,7 @@ def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def _calendars(times: NDArray[Any]) -> set[str]:
     """The calendars of dates of which numpy knows nothing."""
-    return {t.calendar for t in times} if times.dtype.kind == "O" else set()
+    return {getattr(t, "calendar", "") for t in times} if times.dtype.kind == "O" else set()
 
 
 def middle(first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from pipelines.datasets import Array, Attribute, Dataset
 from pipelines.errors import Refused, unknown
 from pipelines.expressions import Expression
 from pipelines.grids import grid_like, quantity, variable_of, variables_of
-from pipelines.moments import alike
+from pipelines.moments import same_places
 
 Attributes = tuple[Attribute, ...]
 
@@ -81,4 +81,4 @@ def check_alike(field: Dataset, other: Dataset, box: str) -> None:
 def _same_places(one: NDArray[Any], other: NDArray[Any]) -> bool:
     if one.dtype.kind in "iuf" and other.dtype.kind in "iuf":
         return one.shape == other.shape and np.allclose(one, other, rtol=0, atol=1e-6)
-    return alike(one, other)
+    return same_places(one, other)

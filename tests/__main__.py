@@ -43,7 +43,7 @@ def main() -> int:
             return code
     provide_browser()
     side_by_side = ["-n", "2", "--dist", "loadfile"]
-    # What runs for an hour by night hangs no more than it should: nobody is told where it is.
+    # A test at work for an hour is none that hangs, and to be asked where it is has crashed some.
     patient = ["-o", "faulthandler_timeout=0"] if "--night" in sys.argv else []
     tests = [sys.executable, "-m", "pytest", *side_by_side, *patient, *sys.argv[1:]]
     return subprocess.run(tests, cwd=ROOT).returncode

@@ -18,6 +18,7 @@ from pipelines.columns import (
     check_free,
     check_known,
     check_new,
+    field_of,
     gathered,
     listed,
     names_in,
@@ -130,10 +131,12 @@ class Aggregate(RowBox):
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
+        named = [*listed(self.keys), *(of for of, _ in self.made.values())]
+        kind = {n: field_of(self.name, whole, n).type for n in named}
         for of, how in self.made.values():
-            _check_kind(self.name, of, how, whole.field(of).type)
-        kinds = {"count": pa.int64(), "sum": pa.float64(), "mean": pa.float64()}
-        made = [(n, kinds.get(h, whole.field(c).type)) for n, (c, h) in self.made.items()]
+            _check_kind(self.name, of, how, kind[of])
+        fixed = {"count": pa.int64(), "sum": pa.float64(), "mean": pa.float64()}
+        made = [(n, fixed.get(how, kind[of])) for n, (of, how) in self.made.items()]
         return pa.schema([*(whole.field(k) for k in listed(self.keys)), *made])
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:

@@ -19,7 +19,7 @@ from pipelines.boxes.reduce import Pair, Reducing
 from pipelines.datasets import Array, Attribute, Dataset, Time
 from pipelines.errors import Refused
 from pipelines.grids import one_of, quantity, variable_of, with_variables
-from pipelines.moments import alike
+from pipelines.moments import same_places
 from pipelines.steps import Reals, Whole, averaged, like, precision, steps, variables
 
 WAYS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}  # each there and back
@@ -275,7 +275,7 @@ def _finest(arrays: Iterable[Any]) -> type[np.floating[Any]]:
 def _check_same(box: str, first: Array, other: Any) -> None:
     """Refuse rasters of different grids."""
     for dim in first.dims:
-        if not alike(coordinate(first, dim), coordinate(other, dim)):
+        if not same_places(coordinate(first, dim), coordinate(other, dim)):
             raise Refused(
                 f'box "{box}" takes rasters of one grid: "{first.name}" and "{other.name}" differ '
                 f"in {dim}; regrid or select first"

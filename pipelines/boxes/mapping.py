@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from pipelines.boxes.box import REMOVAL, Port, RowBox, param
-from pipelines.columns import bearing, check_known, check_new, names_in
+from pipelines.columns import bearing, check_known, check_new, field_of, names_in
 from pipelines.datasets import Attribute, Dataset, Quantity
 from pipelines.errors import Refused
 from pipelines.expressions import Expression
@@ -57,7 +57,7 @@ class MapRows(RowBox):
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
         for name in self.parsed.names:
-            kind = whole.field(name).type
+            kind = field_of(self.name, whole, name).type
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise Refused(f'box "{self.name}": "{name}" is {kind}; a formula takes numbers')
         return pa.schema([*whole, (self.column, pa.float64())])

@@ -15,6 +15,7 @@ from pipelines.columns import (
     bearing,
     check_free,
     check_known,
+    field_of,
     gathered,
     listed,
     names_in,
@@ -123,7 +124,7 @@ class Project(RowBox):
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
-        return pa.schema([whole.field(name) for name in listed(self.columns)])
+        return pa.schema([field_of(self.name, whole, name) for name in listed(self.columns)])
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:
         return inputs["rows"].select(list(listed(self.columns)))
@@ -190,10 +191,14 @@ class Join(RowBox):
             for name in (n for n in there[port] if n not in self.on):
                 taken = [*there[other], *(there[port] if name in shared else ())]
                 check_free(self.name, name + self.suffix(port), taken, f"{port}_suffix")
-        return {
+        found = {
             port: {n: n + self.suffix(port) if n in shared else n for n in names}
             for port, names in there.items()
         }
+        others = (name for n, name in found["right"].items() if n not in self.on)
+        for name in others:
+            check_free(self.name, name, found["left"].values(), "right_suffix")
+        return found
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
         own = (a.name for a in source.attributes)

@@ -84,8 +84,8 @@ def _middle(name: str, values: np.ndarray, share: float) -> str:
     """A predicate for the middle share of some values."""
     count = max(1, round(len(values) * share))
     first = (len(values) - count) // 2
-    low, *_, high = np.sort(values)[first : first + count].repeat(2)
-    return f"{name} between {_literal(low)} and {_literal(high)}"
+    part = np.sort(values)[first : first + count]
+    return f"{name} between {_literal(part[0])} and {_literal(part[-1])}"
 
 
 def one_row(table: Table) -> str | None:
