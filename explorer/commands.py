@@ -100,7 +100,7 @@ def _run(asked: argparse.Namespace) -> None:
         else:
             made = run_only(pipeline, workspace, spark, asked.only, registry, progress)
     for dataset in made.values():
-        print(f"{dataset.name} {dataset.version}")
+        print(f"{dataset.name} {dataset.version}{'' if dataset.kept else ', not kept'}")
 
 
 @contextmanager

@@ -50,6 +50,8 @@ def dataset_row(dataset: Table | Array) -> list[str]:
         chunks = " × ".join(map(str, dataset.chunks))
     else:
         extent, chunks = f"{dataset.rows:,} rows", f"{len(dataset.groups)} row groups"
+    if not dataset.kept:
+        extent, chunks = "not kept", ""
     attributes = ", ".join(map(repr, dataset.attributes))
     told = [dataset.name, dataset.version, dataset.kind, extent, chunks, attributes]
     return [*told, dataset.path]

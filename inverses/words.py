@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from inverses.answer import Answer, Found
 from inverses.as_one import able, sweeping, very_many
@@ -105,11 +106,12 @@ def restrictions(plan: Plan, prices: list[Price]) -> list[str]:
 
 def selected(plan: Plan) -> str:
     """What was asked, in a sentence."""
-    selection = plan.selection
-    what = "cell" if isinstance(selection.dataset, Array) else "row"
-    whole = selection.dataset.rows if what == "row" else selection.dataset.cells  # type: ignore[union-attr]
-    count = f"{len(selection):,} of {many(whole, what)} of {selection.dataset.name}"
-    return f"{count} ({', '.join(plan.attributes)})"
+    dataset, selected = plan.selection.dataset, f"{len(plan.selection):,}"
+    if isinstance(dataset, Array):  # A place is selected with the cells of all variables there.
+        count = f"{selected} of {many(prod(dataset.shape), 'place')} of {dataset.name}"
+    else:
+        count = f"{selected} of {many(dataset.rows, 'row')} of {dataset.name}"
+    return f"{count} ({', '.join(plan.attributes)})" if plan.attributes else count
 
 
 def inferred(plan: Plan) -> list[str]:

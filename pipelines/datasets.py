@@ -176,8 +176,8 @@ def check_kept(dataset: Dataset) -> None:
     """Refuse to read a dataset of which nothing but its description was kept."""
     if not dataset.kept:
         raise Refused(
-            f'"{dataset.name}" was not kept (keep: false in its pipeline); look at what is made of '
-            "it, or run it again with keep: true"
+            f'"{dataset.name}" was not kept (keep: false in its pipeline, or a run with --only); '
+            "look at what is made of it, or run it again to keep it"
         )
 
 

@@ -84,6 +84,8 @@ class Pipeline:
         try:
             with Path(path).open(encoding="utf-8") as file:
                 text = file.read(LONGEST + 1)
+        except FileNotFoundError:
+            raise Refused(f'no file at "{path}"; name the YAML file of a pipeline') from None
         except (OSError, ValueError):
             raise Refused(f'no pipeline can be read from "{path}"; give a YAML file') from None
         return cls.from_text(text, boxes, Path(path).resolve().parent)
@@ -307,7 +309,8 @@ def _step(name: str, entry: Any, known: Mapping[str, type[Box]]) -> Step:
     plain = mapping(entry, f'box "{name}"', {"box", "inputs", "params", "keep"})
     kind = plain.get("box")
     if not isinstance(kind, str) or kind not in known:
-        raise unknown("box", f"{kind!s:.60}", known)
+        absent = unknown("box", f"{kind!s:.60}", known)
+        raise Refused(f"{absent}; name the module of one of your own with --boxes MODULE")
     keep = plain.get("keep", True)
     if not isinstance(keep, bool):
         raise Refused(f'box "{name}": keep is true or false, not {keep!r:.60}')

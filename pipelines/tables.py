@@ -207,6 +207,8 @@ def held(table: Table, filter_: Filter) -> pa.Table:
 
 def matching(table: Table, predicate: pc.Expression | None, limit: int | None = None) -> pa.Table:
     """The rows that a predicate keeps, at most `limit` of them; other row groups are not read."""
+    if table.content is None:
+        check_kept(table)
     if not table.groups:
         return schema_of(table).empty_table()
     if table.content is not None and predicate is None and limit is None:

@@ -36,7 +36,8 @@ class Workspace:
         found = _format(self.path)
         if found is None:
             raise Refused(
-                f'no workspace at "{path}"{_instead(self.path)}; make one with: whence run'
+                f'no workspace at "{path}"{_instead(self.path)}; name one with -w DIR, or make it '
+                "with: whence run PIPELINE.yaml -w DIR"
             )
         if found != FORMAT:
             raise Refused(
@@ -66,7 +67,7 @@ class Workspace:
         if _format(root) is not None:
             cls(root)
         elif taken:
-            raise Refused(f'"{path}" exists and is not a workspace; name another directory')
+            raise Refused(f'"{path}" exists and is not a workspace; name another with -w DIR')
 
     @classmethod
     def holding(cls, dataset: Dataset) -> Workspace | None:

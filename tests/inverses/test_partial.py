@@ -103,6 +103,8 @@ def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) ->
     workspace = Workspace.create(tmp_path / "w")
     run_only(over(demo), workspace, HERE, "tracks: time < '2000-01-10'")
     assert not workspace.dataset("minima").kept
+    with pytest.raises(Refused, match="was not kept"):
+        trace(workspace, "minima", "lat > 30", spark=HERE)
     row = matching(cast(Table, workspace.dataset("tracks")), None).to_pylist()[7]
     where = f"track = {row['track']} and time = '{row['time']}'"
     here, there = (trace(w, "tracks", where, spark=HERE) for w in (workspace, demo))

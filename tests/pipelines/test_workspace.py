@@ -38,7 +38,7 @@ def test_a_stage_that_is_not_published_is_gone(workspace: Workspace) -> None:
 
 
 def test_nothing_can_be_opened_where_nothing_is(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r'no workspace at ".*gone"; make one with: whence run'):
+    with pytest.raises(Refused, match=r'no workspace at ".*gone"; name one with -w DIR'):
         Workspace(tmp_path / "gone")
     assert not (tmp_path / "gone").exists()
 
@@ -48,7 +48,7 @@ def test_a_file_is_no_workspace(tmp_path: Path) -> None:
     file.write_text("mine")
     with pytest.raises(Refused, match="it is a file"):
         Workspace(file)
-    with pytest.raises(Refused, match="exists and is not a workspace; name another directory"):
+    with pytest.raises(Refused, match="exists and is not a workspace; name another with -w DIR"):
         Workspace.create(file)
     assert file.read_text() == "mine"
 

@@ -232,9 +232,10 @@ def test_a_workspace_that_is_not_there_is_not_made_by_asking(ask: Ask, tmp_path:
 
 
 def test_a_pipeline_that_is_not_there_makes_no_workspace(ask: Ask, tmp_path: Path) -> None:
-    for name in ("gone.yaml", "."):
+    found = {"gone.yaml": "no file at", ".": "no pipeline can be read from"}
+    for name, why in found.items():
         said = ask("run", tmp_path / name, "-w", tmp_path / "new")
-        assert_refused(said, 2, "no pipeline can be read from", "give a YAML file")
+        assert_refused(said, 2, why, "YAML file")
     assert contents(tmp_path) == {}
 
 
