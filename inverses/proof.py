@@ -66,15 +66,15 @@ def _at_once(answer: Answer, spark: SparkSession) -> Table | Array:
 
 def _step_by_step(answer: Answer, spark: SparkSession) -> Table | Array:
     """The selected dataset made again of what was found right before it, if all that was too."""
-    boxes, every = _boxes(answer), _found(answer)
-    few = {key: _few(found) for key, found in every.items()}
+    boxes, selected = _boxes(answer), answer.plan.selection.dataset
+    behind = {key: found for key, found in _found(answer).items() if key != selected.key}
+    few = {key: _few(found) for key, found in behind.items()}
 
     def again(image: Table | Array, region: Filter) -> Table | Array:
         known = {image.key: _of(boxes[image.key], lambda each: few[each.key])}
         return available(_unmade(image), region, known, spark)
 
-    selected = answer.plan.selection.dataset
-    for found in (every[key] for key in boxes if key != selected.key):
+    for found in (behind[key] for key in boxes if key in behind):
         if not _is_in(again(found.dataset, found.outline), found, answer):
             raise Failed(f'not all that was found in "{found.dataset.name}" comes back')
     return again(selected, _region(answer))
