@@ -75,7 +75,9 @@ def _points(workspace: Workspace, table: Table) -> pd.DataFrame:
     rows: pd.DataFrame = matching(table, None).to_pandas()
     for name, version in table.made.inputs.values() if table.made else ():
         given = workspace.dataset(name, version)
-        if isinstance(given, Table) and set(PLACE) <= set(given.columns) & set(rows.columns):
+        if not isinstance(given, Table) or not given.kept:
+            continue
+        if set(PLACE) <= set(given.columns) & set(rows.columns):
             theirs = matching(given, None).to_pandas()
             new = [c for c in theirs.columns if c not in rows.columns]
             rows = rows.merge(theirs[[*PLACE, *new]], on=list(PLACE), how="left")

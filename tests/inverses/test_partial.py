@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from explorer.cli import main
+from explorer.glances import Glances
 from inverses import words
 from inverses.partial import run_only
 from inverses.trace import trace
@@ -105,6 +106,8 @@ def test_what_was_made_in_part_can_be_traced(demo: Workspace, tmp_path: Path) ->
     assert not workspace.dataset("minima").kept
     with pytest.raises(Refused, match="was not kept"):
         trace(workspace, "minima", "lat > 30", spark=HERE)
+    tracks = cast(Table, workspace.dataset("tracks"))
+    assert len(Glances().points(workspace, tracks)) == tracks.rows
     row = matching(cast(Table, workspace.dataset("tracks")), None).to_pylist()[7]
     where = f"track = {row['track']} and time = '{row['time']}'"
     here, there = (trace(w, "tracks", where, spark=HERE) for w in (workspace, demo))
