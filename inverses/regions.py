@@ -49,18 +49,15 @@ def _named(registry: Registry, sample: Sample, made: Table | Array) -> str:
 
 
 def held_whole(weak: WeakInverse, hop: Hop) -> str | None:
-    """What a weak inverse says of a region is at least what it says of each datum there.
+    """What a weak inverse says of a region is no less than what it says of each datum there.
 
-    Asked about regions of cells, or of those that rows tell of, it is just that, if it is stated.
+    Nor is it more where it is asked about very many cells, or rows that tell of them, as one.
     """
-    by_cells = isinstance(hop.image, Array) or tells_of_cells(hop)
-    exactly = weak.of_regions if isinstance(hop.image, Array) else by_cells
-    regions = _regions_of(grid_of(hop)) if by_cells else iter([_all_around(hop.image)])
-    for region in regions:
-        each = _cells_in(region) if by_cells else data_of(hop.image)
+    rows = isinstance(hop.image, Table)
+    exactly = tells_of_cells(hop) if rows else weak.of_regions
+    for region, data in _with_data(hop):
         whole, single = (
-            _held_by(hop.source, weak(hop.box, as_data(hop, at) if by_cells else at, hop.source))
-            for at in (region, each)
+            _held_by(hop.source, weak(hop.box, at, hop.source)) for at in (region, data)
         )
         if np.any(single & ~whole):
             return f"it says less of {region} than of all that is there, one by one"
@@ -69,13 +66,21 @@ def held_whole(weak: WeakInverse, hop: Hop) -> str | None:
     return None
 
 
-def _all_around(made: Table | Array) -> Filter:
-    """The region that all rows lie in; it goes as far as can be where a number may be missing."""
-    spans = data_of(made).spans
-    return _region(
-        {n: everything(s.low.dtype, 1) if s.low.dtype.kind == "f" else
-         Span(np.sort(s.low)[:1], np.sort(s.high)[-1:]) for n, s in spans.items()}
-    )  # fmt: skip
+def _with_data(hop: Hop) -> Iterator[tuple[Filter, Filter]]:
+    """Some regions that a hop may be asked about, each with all data there one by one."""
+    if isinstance(hop.image, Table) and not tells_of_cells(hop):
+        data = data_of(hop.image)
+        yield _region({name: _whole(span) for name, span in data.spans.items()}), data
+        return
+    for region in _regions_of(grid_of(hop)):
+        yield as_data(hop, region), as_data(hop, _cells_in(region))
+
+
+def _whole(values: Span) -> Span:
+    """From the least value to the greatest; of numbers that may be missing, all there is."""
+    if values.low.dtype.kind == "f":
+        return everything(values.low.dtype, 1)
+    return Span(np.sort(values.low)[:1], np.sort(values.high)[-1:])
 
 
 def _regions(made: Table | Array) -> Iterator[Filter]:

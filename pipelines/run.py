@@ -27,7 +27,7 @@ from pipelines.history import History
 from pipelines.pipeline import Pipeline, Step
 from pipelines.sources import as_dataset, fingerprinted
 from pipelines.spark import Progress, mapped, over, spared, watched, whereabouts
-from pipelines.tables import write_part
+from pipelines.tables import table_of, write_part
 from pipelines.under_way import Entry
 from pipelines.workspace import Workspace
 
@@ -166,12 +166,8 @@ def written(
     sums = sorted(set(zip(stats["file"].to_pylist(), stats["sum"].to_pylist(), strict=True)))
     told = stats.drop_columns(["sum"]).to_pylist()
     groups = [Group(**{**g, "bounds": json.loads(g["bounds"])}) for g in told]
-    return Table(
-        name=name,
-        version="",
-        path="table",
-        attributes=tuple(a for a in attributes if set(a.columns) <= set(schema.names)),
-        types={f.name: str(f.type) for f in schema},
+    return replace(
+        table_of(name, schema, attributes),
         groups=tuple(sorted(groups, key=lambda g: (g.file, g.index))),
         checksum=sum_of([str(schema), sums]),
     )

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.contents import ends
-from pipelines.datasets import Group, Table, check_kept
+from pipelines.datasets import Attribute, Group, Table, check_kept
 from pipelines.errors import Failed, TooDear
 from pipelines.filters import Filter
 from pipelines.likeness import matched
@@ -34,6 +34,17 @@ def column(table: pa.Table, name: str) -> NDArray[Any]:
     if pa.types.is_timestamp(values.type):
         return np.asarray(values.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False))
     return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def table_of(name: str, schema: pa.Schema, attributes: Iterable[Attribute]) -> Table:
+    """A table that has these columns, and those attributes that have no others."""
+    return Table(
+        name=name,
+        version="",
+        path="table",
+        attributes=tuple(a for a in attributes if set(a.columns) <= set(schema.names)),
+        types={f.name: str(f.type) for f in schema},
+    )
 
 
 def schema_of(table: Table) -> pa.Schema:

@@ -24,6 +24,7 @@ from pipelines.errors import Refused, unknown
 from pipelines.expressions import Expression, expression
 from pipelines.functions import Function, Functions, functions_in
 from pipelines.sharing import rows_of_chunks, rows_together
+from pipelines.tables import table_of
 
 MOST = 2**1000  # of what a float may be given as a whole number
 
@@ -175,15 +176,8 @@ class TableBox(Box):
 
     def described(self, name: str, inputs: Mapping[str, Dataset]) -> Table:
         """The table this box makes, said before there is any of it."""
-        schema = self.schema(inputs)
         made = self.attributes_of({port: each.attributes for port, each in inputs.items()})
-        return Table(
-            name=name,
-            version="",
-            path="table",
-            attributes=tuple(a for a in made if set(a.columns) <= set(schema.names)),
-            types={f.name: str(f.type) for f in schema},
-        )
+        return table_of(name, self.schema(inputs), made)
 
 
 class RowBox(TableBox):
