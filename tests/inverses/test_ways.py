@@ -1,4 +1,4 @@
-"""On the way through several boxes: columns made anew, missing values, keys, other calendars."""
+"""Pipelines of several boxes with columns made anew, missing values, keys and other calendars."""
 
 from __future__ import annotations
 
