@@ -16,7 +16,7 @@ from inverses import lawful, regions
 from inverses.as_one import able
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE, Property
 from inverses.influence import Influences
-from inverses.making import made_by
+from inverses.making import made_by, made_unless_refused
 from inverses.plans import Hop
 from inverses.registry import AGGREGATE, Registration, Registry, WeakInverse
 from inverses.samples import Sample, samples
@@ -30,7 +30,9 @@ from pipelines.tables import matching
 
 TRIALS = 100
 Stated = tuple[str, str]
-NO_NEWCOMERS: Stated = ("", "no newcomers")  # a law of the box, whatever inverses it has
+RUNS: Stated = ("", "runs")  # of a box, whatever inverses it has; so is the next
+NO_NEWCOMERS: Stated = ("", "no newcomers")
+Made = Table | Array
 Tried = TypeVar("Tried")
 
 
@@ -97,17 +99,24 @@ def _untried(
 ) -> Iterator[Finding]:
     """What is promised and was never tried, which is not to be taken for held."""
     never = never_tried(registry, kind, tried)
-    made = bool(never) and _makes_something(kind, trials)
+    fruitless = _fruitless(kind, trials) if never else None
     for stated in never:
         for law in laws_of(kind, stated):
-            yield Finding(kind.name, stated.name, law, 0, reason(stated, trials, made))
+            yield Finding(kind.name, stated.name, law, 0, reason(stated, trials, fruitless))
 
 
-def _makes_something(kind: type[Box], trials: int) -> bool:
-    """Whether a box makes anything of any sample."""
-    made: list[int] = []
-    explore(samples(kind), lambda s: made.append(len(data_of(made_by(s.box, s.inputs)))), trials)
-    return any(made)
+def _fruitless(kind: type[Box], trials: int) -> str | None:
+    """What there is of all samples if a box makes nothing of any: nothing, or words of refusal."""
+    told: set[str] = set()
+
+    def make(sample: Sample) -> None:
+        try:
+            told.add("something" if len(data_of(made_by(sample.box, sample.inputs))) else "nothing")
+        except Exception as error:
+            told.add(f"nothing: {error}")
+
+    explore(samples(kind), make, trials)
+    return None if "something" in told else max(told, key=len)
 
 
 def explore(found: st.SearchStrategy[Tried], test: Callable[[Tried], None], trials: int) -> None:
@@ -144,24 +153,47 @@ def violations(
     registry: Registry, sample: Sample, wanted: Stated | None = None
 ) -> Iterator[tuple[Registration | None, str, str | None]]:
     """Each law that was tested, or only the one wanted, of which inverse, and what violates it."""
+    made, failed = _made(sample)
+    if wanted in (None, RUNS):
+        yield None, RUNS[1], failed
+    if made is None:
+        return
     if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
-        yield None, NO_NEWCOMERS[1], _newcomer(sample)
-    for trial in _trials(registry, sample):
+        yield None, NO_NEWCOMERS[1], _said(lambda: _newcomer(sample, made))
+    for trial in _trials(registry, sample, made):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
-                yield trial.stated, law, violation()
+                yield trial.stated, law, _said(violation)
 
 
-def _newcomer(sample: Sample) -> str | None:
+def _made(sample: Sample) -> tuple[Made | None, str | None]:
+    """What a box makes of a sample, unless it refuses it or fails, and how it failed."""
+    try:
+        return made_unless_refused(sample.box, sample.inputs), None
+    except Exception as error:
+        return None, _raised(error)
+
+
+def _said(law: Callable[[], str | None]) -> str | None:
+    """What violates a law: what it says, or that something its author wrote ends in an error."""
+    try:
+        return law()
+    except Exception as error:
+        return _raised(error)
+
+
+def _raised(error: Exception) -> str:
+    return f"it raises {type(error).__name__}: {error}"
+
+
+def _newcomer(sample: Sample, made: Made) -> str | None:
     """What a box makes only of less."""
-    made = made_by(sample.box, sample.inputs)
     said = (Influences(sample, port, made).newcomer() for port in sample.inputs)
     return next(filter(None, said), None)
 
 
-def _trials(registry: Registry, sample: Sample) -> Iterator[_Trial]:
+def _trials(registry: Registry, sample: Sample, made: Made) -> Iterator[_Trial]:
     """Every inverse that can be tried on a sample."""
-    made = made_by(sample.box, sample.inputs)
     if not len(data_of(made)):
         return
     unfaithful = cache(lambda: regions.faithful(registry, sample, made))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inverses.making import made_by
+from inverses.making import made_unless_refused
 from inverses.perturbing import items_of, only, otherwise, resown, slightly_otherwise, without
 from inverses.samples import Sample
 from inverses.told import Told, new_in, told, told_alike
@@ -51,9 +51,8 @@ class Influences:
         """That a row of which one of several would have done is made without all those found."""
         if not items or isinstance(self.source, Array) or self.sample.box.influence != INSTEAD:
             return None
-        others = without(self.source, items)
-        made = made_by(self.sample.box, {**self.sample.inputs, self.port: others})
-        if not told(self.sample.box, self.made, attribute, datum).is_in(made):
+        made = self._remade(without(self.source, items))
+        if made is None or not told(self.sample.box, self.made, attribute, datum).is_in(made):
             return None
         return f"without all that is found of {self.port}, it is made: datum {datum}"
 
@@ -88,14 +87,15 @@ class Influences:
         """Whether some rows that are all a little otherwise change a datum."""
         assert isinstance(self.source, Table)
         made = (self._remade(each) for each in slightly_otherwise(self.source, rows))
-        return any(not said.holds_in(after) for after in made)
+        return any(after is not None and not said.holds_in(after) for after in made)
 
     def _make(self, rows: Set[int], said: Told) -> bool:
         """Whether some rows alone make a datum."""
-        return said.is_in(self._remade(only(self.source, {(n,) for n in rows})))
+        made = self._remade(only(self.source, {(n,) for n in rows}))
+        return made is not None and said.is_in(made)
 
-    def _remade(self, other: Table | Array) -> Table | Array:
-        return made_by(self.sample.box, {**self.sample.inputs, self.port: other})
+    def _remade(self, other: Table | Array) -> Table | Array | None:
+        return made_unless_refused(self.sample.box, {**self.sample.inputs, self.port: other})
 
     def _missing(self, attribute: Attribute, datum: int) -> bool:
         if isinstance(self.made, Array):
@@ -135,18 +135,19 @@ class Influences:
     def _tried(
         self, item: Item, inputs: Mapping[str, Table | Array], made: Table | Array
     ) -> list[Table | Array]:
-        """What is made without an item, and then with it otherwise, instead of what was made."""
+        """What is made without an item, and with it otherwise, unless the box refuses that."""
         box, key = self.sample.box, (item, id(made))
         if key not in self.known:
             others = otherwise(inputs[self.port], item, box.influence)
-            self.known[key] = [made_by(box, {**inputs, self.port: each}) for each in others]
+            tried = (made_unless_refused(box, {**inputs, self.port: each}) for each in others)
+            self.known[key] = [each for each in tried if each is not None]
         return self.known[key]
 
     def newcomer(self) -> str | None:
         """An item without which the box makes what it has not made with it."""
         for item in _some(items_of(self.source, self.steps)):
-            less, *_ = self._tried(item, self.sample.inputs, self.made)
-            if said := new_in(less, self.made):
+            less = self._remade(next(otherwise(self.source, item, self.sample.box.influence)))
+            if less is not None and (said := new_in(less, self.made)):
                 return f"without {item} of {self.port} it makes {said}"
         return None
 
@@ -163,7 +164,8 @@ class Influences:
              for p, each in given_.items()}
             for zero in (False, True)
         ]  # fmt: skip
-        return [(inputs, made_by(self.sample.box, inputs)) for inputs in worlds]
+        made = [(inputs, made_unless_refused(self.sample.box, inputs)) for inputs in worlds]
+        return [(inputs, each) for inputs, each in made if each is not None]
 
 
 def _some(items: list[Item]) -> list[Item]:

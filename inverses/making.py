@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from pipelines.arrays import chunks_of
 from pipelines.boxes.box import ArrayBox, Box, CellBox, RowBox, TableBox
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Array, Table
+from pipelines.errors import WhenceError
 from pipelines.here import Here
 from pipelines.tables import matching
 
@@ -29,6 +31,13 @@ def made_by(box: Box, inputs: Inputs, name: str = "made") -> Table | Array:
     rows = _rows(box, inputs)
     kept = tuple(a for a in attributes if set(a.columns) <= set(rows.column_names))
     return held_table(name, kept, rows)
+
+
+def made_unless_refused(box: Box, inputs: Inputs) -> Table | Array | None:
+    """What a box makes of inputs that it may refuse."""
+    with suppress(WhenceError):
+        return made_by(box, inputs)
+    return None
 
 
 def _rows(box: TableBox, inputs: Inputs) -> pa.Table:

@@ -39,12 +39,12 @@ def laws_of(kind: type[Box], stated: Registration) -> list[str]:
     return names(stated.promises & whole) or [ANYWAY]
 
 
-def reason(stated: Registration, trials: int, made: bool) -> str:
+def reason(stated: Registration, trials: int, fruitless: str | None) -> str:
     """Why an inverse was never tried, and what would do."""
-    if not made:
+    if fruitless:
         return (
             f"never tried: of {many(trials, 'sample')}, mostly numbers from -3 to 7, the box makes "
-            "nothing; give it examples, parameters with which it does, or ask for more trials"
+            f"{fruitless}; give it examples, parameters with which it does, or ask for more trials"
         )
     return (
         f"never tried: in no sample {_fitting(stated)}; state what the box makes and is given, "

@@ -14,6 +14,7 @@ from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.boxes.extraction import ExtractAbove
 from pipelines.datasets import ELEMENT, Array, Attribute, Dataset, Location, Quantity, Type, Wind
+from pipelines.errors import Refused
 from pipelines.filters import Filter
 from pipelines.grids import grid_like
 from pipelines.spans import Span
@@ -87,6 +88,40 @@ class Traces(Gust):
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Picky(Gust):
+    """The speed of wind of which none is missing."""
+
+    complaint: ClassVar[type[Exception]] = Refused
+
+    name: ClassVar = "picky"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        made = Gust.block(self, inputs, ranges)
+        if np.isnan(made["gust"]).any():
+            raise self.complaint("some wind is missing")
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Clumsy(Picky):
+    """The same, by an author who has not thought of wind that is missing."""
+
+    complaint: ClassVar[type[Exception]] = ValueError
+
+    name: ClassVar = "clumsy"
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(Picky):
+    """The speed of no wind at all."""
+
+    name: ClassVar = "closed"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        raise Refused("it is closed")
+
+
 def there(box: object, at: Filter, source: Array) -> Filter:
     """A cell is made of those at its place."""
     return at.only(*source.dims)
@@ -100,6 +135,11 @@ def without(dim: str, forgotten: Callable[[Any], Any]) -> WeakInverse:
         return at.only(*source.dims)[~forgotten(places)]
 
     return weak(Gust, most)
+
+
+def broken(box: object, at: Filter, source: Array) -> Filter:
+    """An inverse that its author has not finished."""
+    raise KeyError("lat")
 
 
 def own_cell(box: object, at: Filter, source: Array) -> Filter:
@@ -137,6 +177,8 @@ def authored(*stated: WeakInverse) -> Registry:
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
 OF_DAMP = authored(weak(Damp, there))
+OF_PICKY_GUSTS = authored(weak(Picky, there), weak(Clumsy, there), weak(Closed, there))
+OF_BROKEN = authored(weak(Gust, broken))
 OF_TRACES = authored(weak(Traces, there))
 OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))
 OF_HEAT = authored(weak(Hot, own_cell))

@@ -19,17 +19,22 @@ from pipelines.boxes.box import STATED, Box, Port
 from pipelines.datasets import Location, Pressure, Text, Time, Type, Wind
 from tests.inverses.authored import (
     FORGOTTEN,
+    OF_BROKEN,
     OF_DAMP,
     OF_GUSTS,
     OF_HALF_OF_THEM,
     OF_HEAT,
     OF_NOWHERE,
+    OF_PICKY_GUSTS,
     OF_SOME_HEAT,
     OF_THE_LOWEST,
     OF_TRACES,
+    Closed,
+    Clumsy,
     Damp,
     Gust,
     Hot,
+    Picky,
     Traces,
     Warm,
     there,
@@ -82,6 +87,33 @@ def test_an_inverse_that_fits_nothing_is_not_tried_though_others_are() -> None:
     (found,) = [f for f in check(OF_NOWHERE, Gust, 20) if not f.holds]
     assert (found.inverse, found.law, found.trials) == ("nowhere", "complete", 0)
     assert "Location is made of anything at a port" in str(found.counterexample)
+
+
+def test_samples_that_a_box_refuses_are_left_out() -> None:
+    found = {f.law: f for f in check(OF_PICKY_GUSTS, Picky, 40)}
+    assert found["runs"].holds and found["complete"].holds and found["pure"].holds
+    assert 0 < found["complete"].trials < found["runs"].trials
+    said = str(found["sufficient"].counterexample)
+    assert said.startswith("of the answer alone, nothing is made: some wind is missing")
+
+
+def test_a_box_that_ends_in_an_error_is_shown_with_the_data_that_make_it() -> None:
+    found = {f.law: f for f in check(OF_PICKY_GUSTS, Clumsy, 40)}
+    said = str(found["runs"].counterexample)
+    assert said.startswith("it raises ValueError: some wind is missing; with clumsy() over field")
+    assert "nan" in said and "raises ValueError" in str(found["complete"].counterexample)
+
+
+def test_a_box_that_refuses_all_samples_is_not_tried_and_says_why() -> None:
+    broken = [f for f in check(OF_PICKY_GUSTS, Closed, 5) if not f.holds]
+    assert {f.law for f in broken} == {"complete", "pure"}
+    assert all("makes nothing: it is closed; give it" in str(f.counterexample) for f in broken)
+
+
+def test_an_inverse_that_ends_in_an_error_holds_nothing() -> None:
+    found = [f for f in check(OF_BROKEN, Gust, 10) if f.inverse]
+    assert {"complete", "pure", "narrowing"} <= {f.law for f in found if not f.holds}
+    assert all("it raises KeyError: 'lat'" in str(f.counterexample) for f in found if not f.holds)
 
 
 def test_what_no_trial_can_show_is_not_asked_of_trials() -> None:
