@@ -55,8 +55,20 @@ def select(
     _check_count(name, len(at))
     if not len(at):
         by = f'is selected by --where "{where}"' if where else "is there to be selected"
-        raise Refused(f'nothing in "{name}" {by}')
+        raise Refused(f'nothing in "{name}" {by}{_meant(dataset, predicate)}')
     return Selection(dataset, where, asked, at)
+
+
+def _meant(dataset: Table | Array, predicate: Predicate | None) -> str:
+    """What a number that no row equals may have been meant to be: one that rows nearly equal."""
+    if predicate is None or isinstance(dataset, Array):
+        return ""
+    for name, number, about in predicate.nearly(schema_of(dataset)):
+        found = matching(dataset, about)[name].to_pylist()
+        if found and number not in found:
+            nearest = min(found, key=lambda value: abs(value - number))
+            return f"; did you mean {name} = {nearest!r}?"
+    return ""
 
 
 def _asked(dataset: Dataset, named: list[str]) -> tuple[str, ...]:

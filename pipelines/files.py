@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from pipelines.classic import check_length
-from pipelines.errors import Failed, WhenceError
+from pipelines.errors import Failed, Refused, WhenceError
 from pipelines.stores import check_store
 
 FORMATS = {"zarr": "Zarr", "netcdf4": "NetCDF"}
@@ -37,7 +37,7 @@ def open_file(path: str, engine: str) -> File:
     except WhenceError:
         raise
     except FileNotFoundError:
-        raise Failed(f'no file at "{path}"; mend the path in the pipeline') from None
+        raise Refused(f'no file at "{path}"; mend the path in the pipeline') from None
     except Exception as error:
         raise Failed(f'cannot read "{path}" as {FORMATS[engine]}: {reason(error)}') from None
 

@@ -27,7 +27,7 @@ def table_in(name: str, source: Source) -> Table:
     """The table in a source's files, without reading its rows."""
     path = Path(source.path)
     if not (path.is_file() or path.is_dir()):
-        raise Failed(f'source "{name}": no file at "{path}"; mend the path in the pipeline')
+        raise Refused(f'source "{name}": no file at "{path}"; mend the path in the pipeline')
     with _readable(name, path):
         found = [_described(name, path, file) for file in _files(name, path)]
     for other in found[1:]:

@@ -19,6 +19,7 @@ from pipelines.spans import Span, span
 from pipelines.tables import column
 
 Join = Callable[[Any, Any], Any]
+NEARLY = 1e-6  # of a number: about what is lost where floats are stored in 4 bytes
 COMPARISONS: Mapping[str, Join] = {
     "=": operator.eq,
     "<": operator.lt,
@@ -81,6 +82,21 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
         for name in sorted(self.columns - set(schema.names)):
             raise unknown("column", name, schema.names)
         return _expression(self.condition, self._in(schema))
+
+    def nearly(self, schema: pa.Schema) -> Iterator[tuple[str, float, pc.Expression]]:
+        """The columns of floats that have to equal a number, that, and what keeps those about it.
+
+        >>> field = pa.schema({"lat": pa.float64()})
+        >>> [(name, number) for name, number, _ in parsed("lat = 45.1").nearly(field)]
+        [('lat', 45.1)]
+        """
+        columns = self._in(schema)
+        for each in (part.condition for part in self.conjuncts()):
+            if isinstance(each, Comparison) and each.sign == "=" and columns.floats(each.column):
+                number = columns.cast(each.column, each.constants[0]).as_py()
+                slack, field = NEARLY * abs(number), pc.field(each.column)
+                about = (field >= number - slack) & (field <= number + slack)
+                yield each.column, number, about
 
     def _in(self, schema: pa.Schema) -> _Columns:
         return _Columns(schema, f'{self.asked} "{shortened(self.text)}"')

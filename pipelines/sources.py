@@ -68,7 +68,7 @@ def array_in(name: str, source: Source) -> Array:
     """The array in a source's file, under our names, without reading its values."""
     path = Path(source.path)
     if not (path.is_file() or path.is_dir()):
-        raise Failed(f'source "{name}": no file at "{path}"; mend the path in the pipeline')
+        raise Refused(f'source "{name}": no file at "{path}"; mend the path in the pipeline')
     engine = "zarr" if path.is_dir() else "netcdf4"
     file = open_file(str(path), engine)
     try:

@@ -226,7 +226,13 @@ class CellBox(TableBox):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The shape of an array to be made: coordinates, chunks, and attributes of its variables."""
+    """The shape of an array to be made: coordinates, chunks, and attributes of its variables.
+
+    >>> Grid({"x": np.arange(3)}, (2,), {}, dtype=np.int32)
+    Traceback (most recent call last):
+    ...
+    pipelines.errors.Refused: an array holds floats, so that cells may be missing, and no int32
+    """
 
     coordinates: Mapping[str, NDArray[Any]]
     chunks: tuple[int, ...]
@@ -234,6 +240,11 @@ class Grid:
     circular: tuple[str, ...] = ()
     dtype: Any = np.float32
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kind = np.dtype(self.dtype)
+        if kind.kind != "f":
+            raise Refused(f"an array holds floats, so that cells may be missing, and no {kind}")
 
     @property
     def shape(self) -> tuple[int, ...]:

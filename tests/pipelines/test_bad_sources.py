@@ -59,7 +59,6 @@ def broken_store(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (no_file, "no file at"),
         (text, "as NetCDF"),
         (empty, "as NetCDF"),
         (plain_directory, "without a Zarr group"),
@@ -72,6 +71,12 @@ def test_what_cannot_be_read_fails_in_one_line(
     path = made(tmp_path)
     line = refusal(Failed, source_at, path)
     assert said in line and str(path) in line
+
+
+def test_a_path_at_which_nothing_is_was_asked_wrongly(tmp_path: Path) -> None:
+    path = no_file(tmp_path)
+    line = refusal(Refused, source_at, path)
+    assert "no file at" in line and str(path) in line
 
 
 @pytest.mark.parametrize("name", ["chunked", "era5", "ncep"])

@@ -203,4 +203,4 @@ def test_the_command_line_says_in_one_line_what_is_wrong_with_a_source(
     pipeline_over(tmp_path / "nowhere.nc")
     code = main(["run", str(tmp_path / "mine.yaml"), "-w", str(tmp_path / "new")])
     said = capsys.readouterr().err.strip().splitlines()
-    assert code == 1 and len(said) == 1 and "no file at" in said[0]
+    assert code == 2 and len(said) == 1 and "no file at" in said[0]

@@ -122,7 +122,7 @@ def test_what_cannot_be_a_table_here_is_refused_in_one_line(tmp_path: Path) -> N
         "nested": refusal(Refused, stored(tmp_path / "n.parquet", {"l": [[1, 2]]})),
         "nulls": refusal(Refused, stored(tmp_path / "u.parquet", {"x": [1, None]})),
         "reserved": refusal(Refused, stored(tmp_path / "r.parquet", {"row": [1]})),
-        "absent": refusal(Failed, tmp_path / "nowhere.parquet"),
+        "absent": refusal(Refused, tmp_path / "nowhere.parquet"),
         "empty": refusal(Refused, tmp_path),
     }
     assert 'column "l" is list' in said["nested"]

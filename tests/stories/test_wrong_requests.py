@@ -55,6 +55,10 @@ LOOKS = {
         ["trace", "tracks", "--where", "lat > 999"],
         ['nothing in "tracks" is selected by --where "lat > 999"'],
     ),
+    "a number that is stored in fewer bytes": (
+        ["trace", "minima", "--where", "pressure > 0 and lat = 30.0000001"],
+        ['by --where "pressure > 0 and lat = 30.0000001"; did you mean lat = 30.0?'],
+    ),
     "empty predicate": (["trace", "tracks", "--where", " "], ["leave it out"]),
     "no predicate": (["trace", "tracks", "--where", "lat >"], ["is not a predicate, like: time ="]),
     "function": (["trace", "tracks", "--where", "abs(lat) > 1"], ["cannot use abs(lat)"]),
