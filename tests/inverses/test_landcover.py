@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,29 +37,9 @@ from tests.inverses.families import (
 )
 from tests.inverses.wrong import REGISTRY
 from tests.oracles import perturbed_answers
+from tests.oracles.regions import numbers, with_edge
 
-Cell = tuple[int, int]
 PORTS = ("first", "second", "third")
-
-
-def next_to(cell: Cell, shape: Any, neighbours: int, wraps: bool) -> Iterator[Cell]:
-    """The cells that touch a cell."""
-    for down, right in [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]:
-        y, x = cell[0] + down, cell[1] + right
-        x = x % shape[1] if wraps else x
-        if (neighbours == 8 or 0 in (down, right)) and 0 <= y < shape[0] and 0 <= x < shape[1]:
-            yield y, x
-
-
-def flooded(within: np.ndarray, start: Cell, neighbours: int, wraps: bool) -> set[Cell]:
-    """The cells that water poured on one reaches, step by step to the next."""
-    reached, waiting = {start}, [start]
-    while waiting:
-        for there in next_to(waiting.pop(), within.shape, neighbours, wraps):
-            if there not in reached and within[there]:
-                reached.add(there)
-                waiting.append(there)
-    return reached
 
 
 def chosen_cells(box: Label, field: np.ndarray) -> np.ndarray:
@@ -71,11 +51,7 @@ def labels(box: Label, array: Array) -> Callable[[Plain], Any]:
 
     def make(given: Plain) -> Any:
         within = chosen_cells(box, given["field"][name])
-        made = np.zeros(within.shape)
-        for t, y, x in zip(*np.nonzero(within), strict=True):
-            first = min(flooded(within[t], (y, x), box.neighbours, wraps))
-            made[t, y, x] = 1 + first[0] * within.shape[2] + first[1]
-        return {"label": made}
+        return {"label": np.array([numbers(w, box.neighbours, wraps) for w in within])}
 
     return make
 
@@ -86,10 +62,8 @@ def region_behind(box: Label, array: Array) -> Callable[[Plain, str, Any], Items
     def behind(given: Plain, port: str, datum: Any) -> Items:
         _, t, y, x = datum
         within = chosen_cells(box, given["field"][name])[t]
-        how = (box.neighbours, wraps)
-        wet = flooded(within, (y, x), *how) if within[y, x] else set()
-        found = {(y, x)}.union(*(next_to(cell, within.shape, *how) for cell in wet))
-        return {(name, t, int(a), int(b)) for a, b in found}
+        found = with_edge(within, (y, x), box.neighbours, wraps)
+        return {(name, t, *cell) for cell in found}
 
     return behind
 
