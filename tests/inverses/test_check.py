@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, find, settings
-from hypothesis.errors import NoSuchExample
 
 from explorer.cli import main
 from inverses import words
-from inverses.check import NO_NEWCOMERS, check, violations
+from inverses.check import NO_NEWCOMERS, check
 from inverses.evidence import Evidence, Shown, gathered, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
 from inverses.registry import Registry
-from inverses.samples import Sample, samples
+from inverses.samples import Sample
 from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.boxes.extraction import ExtractAbove
@@ -36,129 +32,15 @@ from pipelines.boxes.relational import Distinct
 from pipelines.boxes.times import Climatology
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array, held_table
-from pipelines.datasets import Array, Attribute, Pressure, Quantity, Table, Time
-from pipelines.filters import Filter
-from pipelines.spans import Span
+from pipelines.datasets import Attribute, Pressure, Quantity, Time
 from tests.inverses import wrong
 from tests.inverses.authored import there
-
-REGISTRY = Registry.of()
-
-
-def with_weak(name: str, box: type, **changed: object) -> Registry:
-    """The shipped registry with one weak inverse made wrong."""
-    weak = tuple(
-        replace(w, **changed) if w.name == name and issubclass(box, w.box) else w
-        for w in REGISTRY.weak
-    )
-    assert weak != REGISTRY.weak
-    return Registry(REGISTRY.boxes, weak, REGISTRY.verifications)
+from tests.inverses.wrong import REGISTRY, is_caught, registry_with
 
 
 def of(kind: type) -> str:
     """The name of the first weak inverse of a box."""
     return next(w.name for w in REGISTRY.weak if issubclass(kind, w.box))
-
-
-def with_verification(name: str, box: type, **changed: object) -> Registry:
-    """The shipped registry with one verification made wrong."""
-    verify = tuple(
-        replace(v, **changed) if v.name == name and issubclass(box, v.box) else v
-        for v in REGISTRY.verifications
-    )
-    assert verify != REGISTRY.verifications
-    return Registry(REGISTRY.boxes, REGISTRY.weak, verify, sweeps=REGISTRY.sweeps)
-
-
-def is_caught(registry: Registry, kind: type[Box], name: str, law: str, trials: int = 100) -> bool:
-    """Whether some sample shows that a law of an inverse does not hold."""
-
-    def shows(sample: Sample) -> bool:
-        return any(said is not None for _, _, said in violations(registry, sample, (name, law)))
-
-    quick = settings(derandomize=True, database=None, phases=[Phase.generate], max_examples=trials)
-    try:
-        find(samples(kind), shows, settings=quick)
-    except NoSuchExample:
-        return False
-    return True
-
-
-def own_place(box: object, at: Filter, source: object) -> Filter:
-    """It forgets all around."""
-    return at.only("time", "lat", "lon")
-
-
-def next_step(box: object, at: Filter, source: object) -> Filter:
-    """It takes the step after for this one."""
-    step = at.spans["time_index"]
-    return at.to(time=Span(step.low + 1, step.high + 1))
-
-
-def first_step(box: object, at: Filter, source: object) -> Filter:
-    """Of steps from one to another, it takes the first for all."""
-    step = at.span("time_index")
-    return at.to(time=step and Span(step.low, step.low))
-
-
-def both_ends(box: object, at: Filter, source: Array) -> Filter:
-    """Of a region of cells, it tells of the outer ones alone."""
-    lon = at.spans["lon"]
-    return at.to(lon=Span(lon.low, lon.low)) | at.to(lon=Span(lon.high, lon.high))
-
-
-def more_of_regions(box: object, at: Filter, source: Array) -> Filter:
-    """Of a cell it tells what is so, and of more of them everything."""
-    own = {dim: at.span(f"{dim}_index") for dim in source.dims}
-    alone = all(each is not None and each.single for each in own.values())
-    return at.to(**own) if alone else at.to()
-
-
-def first_rows(box: GridRows, at: Filter, source: Table) -> Filter:
-    """Of a region of cells, it tells of the rows in the first of each row of cells."""
-    lon = at.spans["lon"]
-    return box.within(source, Filter(at.owner, {**at.spans, "lon": Span(lon.low, lon.low)}))
-
-
-def nothing(box: object, at: Filter, source: Array) -> Filter:
-    """It finds a cell where there is none."""
-    return at.to(time=Span(np.full(len(at), 99), np.full(len(at), 99)))
-
-
-def centre(box: object, at: Mapping[str, Any], seen: Mapping[str, Any], source: object) -> Any:
-    """It forgets all cells around the minimum."""
-    here = (seen["lat"] == at["lat_index"]) & (seen["lon"] == at["lon_index"])
-    return np.asarray(here)
-
-
-def not_named_p(box: object, at: Filter, source: object) -> Filter:
-    """It forgets rows of one name."""
-    return at.only("k", "x", "y") & at.to(s=Span(np.full(len(at), "q"), np.full(len(at), "q")))
-
-
-def alike_in_part(box: object, at: Filter, source: object) -> Filter:
-    """It takes rows that are equal in one column for equal."""
-    return at.only("k")
-
-
-def region_alone(box: Label, at: Any, seen: Mapping[str, Any], source: Array) -> Any:
-    """It forgets the cells at which a region ends."""
-    field = np.full(source.shape[1:], np.nan)
-    field[seen["lat"], seen["lon"]] = seen["value"]
-    inside = box.within(field)[seen["lat"], seen["lon"]]
-    here = (seen["lat"] == at["lat"]) & (seen["lon"] == at["lon"])
-    return np.asarray(inside | here)
-
-
-def of_condition(box: object, at: object, seen: Mapping[str, Any], source: object) -> Any:
-    """It forgets the formula that was chosen."""
-    return np.asarray(seen["variable"] == 0)
-
-
-def before(box: object, at: Filter, source: object) -> Filter:
-    """It takes the minima of the step before for those of this one."""
-    step = at.spans["time_index"]
-    return at.to(time_index=Span(step.low - 1, step.high - 1))
 
 
 @pytest.mark.parametrize("kind", [WindowMean, WindowExtreme, Aggregate, TopN])
@@ -169,7 +51,7 @@ def test_what_is_shipped_holds(kind: type) -> None:
 
 
 def test_an_inverse_that_forgets_is_shown_with_the_smallest_data() -> None:
-    registry = with_weak(of(WindowMean), WindowMean, function=own_place)
+    registry = registry_with(of(WindowMean), WindowMean, function=wrong.own_place)
     found = {f.law: f for f in check(registry, WindowMean, 25) if not f.holds}
     assert {*found} == {"complete", "sufficient", "faithful"}
     assert "can change it and is not in the answer" in str(found["complete"].counterexample)
@@ -178,24 +60,24 @@ def test_an_inverse_that_forgets_is_shown_with_the_smallest_data() -> None:
 
 
 def test_an_inverse_that_promises_too_much_is_shown() -> None:
-    registry = with_weak(of(WindowExtreme), WindowExtreme, promises=EXACT)
+    registry = registry_with(of(WindowExtreme), WindowExtreme, promises=EXACT)
     broken = [f for f in check(registry, WindowExtreme, 25) if not f.holds]
     assert "pure" in {f.law for f in broken}
 
 
 PASSES = {"function": wrong.everything_passes}
-WRONG_WEAK = {
-    "another step": ("same_step", ExtractMinima, {"function": next_step}, "complete"),
+WRONG = {
+    "another step": ("same_step", ExtractMinima, {"function": wrong.next_step}, "complete"),
     "any step": ("same_step", ExtractMinima, {"function": wrong.any_time}, "pure"),
-    "the first step": ("same_step", ExtractMinima, {"function": first_step}, "faithful"),
+    "the first step": ("same_step", ExtractMinima, {"function": wrong.first_step}, "faithful"),
     "no other steps": ("whole_cycle", Climatology, {"function": there}, "faithful"),
-    "the first rows": ("rows_in_cell", GridRows, {"function": first_rows}, "faithful"),
-    "the ends of a region": ("same_place", Calculate, {"function": both_ends}, "regions"),
-    "all of a region": ("own_cell", ExtractAbove, {"function": more_of_regions}, "regions"),
+    "the first rows": ("rows_in_cell", GridRows, {"function": wrong.first_rows}, "faithful"),
+    "the ends of a region": ("same_place", Calculate, {"function": wrong.both_ends}, "regions"),
+    "all of a region": ("own_cell", ExtractAbove, {"function": wrong.more_of_regions}, "regions"),
     "the first rows of a region": (
         "rows_in_cell",
         GridRows,
-        {"function": first_rows},
+        {"function": wrong.first_rows},
         "regions",
     ),
     "no neighbours": ("neighbourhood", ExtractMinima, {"function": wrong.too_near}, "complete"),
@@ -207,7 +89,7 @@ WRONG_WEAK = {
         "narrowing",
     ),
     "its chunk": ("neighbourhood", ExtractMinima, {"function": wrong.whole_chunk}, "chunking"),
-    "another's pressure": ("own_cell", ExtractMinima, {"function": nothing}, "complete"),
+    "another's pressure": ("own_cell", ExtractMinima, {"function": wrong.nothing}, "complete"),
     "all winds": ("both_components", ExtractMinima, {"function": wrong.any_time}, "pure"),
     "the point for its track": (
         "cone",
@@ -215,35 +97,22 @@ WRONG_WEAK = {
         {"function": wrong.only_the_point},
         "complete",
     ),
-    "a track of no one": ("same_time", IdentifyTracks, {"function": before}, "complete"),
-    "all rows": ("same_values", Distinct, {"function": alike_in_part}, "pure"),
-    "rows of a name": ("same_values", Distinct, {"function": not_named_p}, "complete"),
-}
-WRONG_VERIFICATIONS = {
-    "the centre": ("criterion", ExtractMinima, {"function": centre}, "complete"),
-    "the whole five by five": (
-        "criterion",
-        ExtractMinima,
-        PASSES,
-        "pure",
-    ),
-    "no edge": ("region", Label, {"function": region_alone}, "complete"),
-    "the condition": ("chosen", Choose, {"function": of_condition}, "complete"),
+    "a track of no one": ("same_time", IdentifyTracks, {"function": wrong.before}, "complete"),
+    "all rows": ("same_values", Distinct, {"function": wrong.alike_in_part}, "pure"),
+    "rows of a name": ("same_values", Distinct, {"function": wrong.not_named_p}, "complete"),
+    "the centre": ("criterion", ExtractMinima, {"function": wrong.centre}, "complete"),
+    "the whole five by five": ("criterion", ExtractMinima, PASSES, "pure"),
+    "no edge": ("region", Label, {"function": wrong.region_alone}, "complete"),
+    "the condition": ("chosen", Choose, {"function": wrong.of_condition}, "complete"),
     "both formulas": ("chosen", Choose, PASSES, "pure"),
     "all of the cone": ("chain", IdentifyTracks, PASSES, "pure"),
 }
 
 
-@pytest.mark.parametrize("case", WRONG_WEAK)
-def test_a_wrong_weak_inverse_is_caught(case: str) -> None:
-    name, kind, changed, law = WRONG_WEAK[case]
-    assert is_caught(with_weak(name, kind, **changed), kind, name, law)
-
-
-@pytest.mark.parametrize("case", WRONG_VERIFICATIONS)
-def test_a_wrong_verification_is_caught(case: str) -> None:
-    name, kind, changed, law = WRONG_VERIFICATIONS[case]
-    assert is_caught(with_verification(name, kind, **changed), kind, name, law)
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_inverse_is_caught(case: str) -> None:
+    name, kind, changed, law = WRONG[case]
+    assert is_caught(registry_with(name, kind, **changed), kind, name, law)
 
 
 @pytest.mark.parametrize("kind", [TopN, Aggregate, WindowExtreme, Label])
@@ -329,7 +198,7 @@ def test_the_command_prints_evidence_and_tells_by_its_exit_code(
 def test_a_law_that_does_not_hold_is_told_by_the_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    forgetful = with_weak(of(WindowMean), WindowMean, function=own_place)
+    forgetful = registry_with(of(WindowMean), WindowMean, function=wrong.own_place)
     with patch.object(Registry, "of", lambda *_: forgetful):
         assert main(["check", "window_mean", "--trials", "10"]) == 1
     assert "DOES NOT HOLD" in capsys.readouterr().out

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
-from inverses.registry import Registry
+from inverses.check import violations
+from inverses.registry import Registration, Registry
+from inverses.samples import Sample, samples
+from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
+from pipelines.boxes.gridding import GridRows
+from pipelines.boxes.landcover import Label
 from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
 from pipelines.spans import Span, span
@@ -20,13 +26,18 @@ from tests.laws import INDEX
 
 REGISTRY = Registry.of()
 Seen = Mapping[str, np.ndarray]
+Stated = TypeVar("Stated", bound=Registration)
 
 
-def registry_with(name: str, **changed: Any) -> Registry:
-    """The shipped registry with one registration made wrong."""
-    weak = tuple(replace(w, **changed) if w.name == name else w for w in REGISTRY.weak)
-    verify = tuple(replace(v, **changed) if v.name == name else v for v in REGISTRY.verifications)
-    assert name in [r.name for r in (*weak, *verify)]
+def registry_with(name: str, kind: type[Box] | None = None, **changed: Any) -> Registry:
+    """The shipped registry with one registration, maybe only that of a kind of box, made wrong."""
+
+    def wrong(stated: Stated) -> Stated:
+        meant = stated.name == name and (kind is None or issubclass(kind, stated.box))
+        return replace(stated, **changed) if meant else stated
+
+    weak, verify = tuple(map(wrong, REGISTRY.weak)), tuple(map(wrong, REGISTRY.verifications))
+    assert (weak, verify) != (REGISTRY.weak, REGISTRY.verifications)
     return Registry(REGISTRY.boxes, weak, verify)
 
 
@@ -40,6 +51,20 @@ def assert_caught(law: Callable[[st.DataObject], None], saying: str) -> None:
 
     with pytest.raises(AssertionError, match=saying):
         lawful()
+
+
+def is_caught(registry: Registry, kind: type[Box], name: str, law: str, trials: int = 100) -> bool:
+    """Whether some sample shows that a law of an inverse does not hold."""
+
+    def shows(sample: Sample) -> bool:
+        return any(said is not None for _, _, said in violations(registry, sample, (name, law)))
+
+    quick = settings(derandomize=True, database=None, phases=[Phase.generate], max_examples=trials)
+    try:
+        find(samples(kind), shows, settings=quick)
+    except NoSuchExample:
+        return False
+    return True
 
 
 def too_near(box: ExtractMinima, at: Filter, source: Array) -> Filter:
@@ -110,3 +135,80 @@ def everything_passes(box: object, at: object, seen: Seen, source: object) -> np
 def first_half(box: object, at: object, seen: Seen, source: object) -> np.ndarray:
     """It does not tell one datum's candidates from another's."""
     return np.arange(len(seen["owner"])) < len(seen["owner"]) / 2
+
+
+def own_place(box: object, at: Filter, source: object) -> Filter:
+    """It forgets all around."""
+    return at.only("time", "lat", "lon")
+
+
+def next_step(box: object, at: Filter, source: object) -> Filter:
+    """It takes the step after for this one."""
+    step = at.spans["time_index"]
+    return at.to(time=Span(step.low + 1, step.high + 1))
+
+
+def first_step(box: object, at: Filter, source: object) -> Filter:
+    """Of steps from one to another, it takes the first for all."""
+    step = at.span("time_index")
+    return at.to(time=step and Span(step.low, step.low))
+
+
+def both_ends(box: object, at: Filter, source: Array) -> Filter:
+    """Of a region of cells, it tells of the outer ones alone."""
+    lon = at.spans["lon"]
+    return at.to(lon=Span(lon.low, lon.low)) | at.to(lon=Span(lon.high, lon.high))
+
+
+def more_of_regions(box: object, at: Filter, source: Array) -> Filter:
+    """Of a cell it tells what is so, and of more of them everything."""
+    own = {dim: at.span(f"{dim}_index") for dim in source.dims}
+    alone = all(each is not None and each.single for each in own.values())
+    return at.to(**own) if alone else at.to()
+
+
+def first_rows(box: GridRows, at: Filter, source: Table) -> Filter:
+    """Of a region of cells, it tells of the rows in the first of each row of cells."""
+    lon = at.spans["lon"]
+    return box.within(source, Filter(at.owner, {**at.spans, "lon": Span(lon.low, lon.low)}))
+
+
+def nothing(box: object, at: Filter, source: Array) -> Filter:
+    """It finds a cell where there is none."""
+    return at.to(time=Span(np.full(len(at), 99), np.full(len(at), 99)))
+
+
+def centre(box: object, at: Mapping[str, Any], seen: Mapping[str, Any], source: object) -> Any:
+    """It forgets all cells around the minimum."""
+    here = (seen["lat"] == at["lat_index"]) & (seen["lon"] == at["lon_index"])
+    return np.asarray(here)
+
+
+def not_named_p(box: object, at: Filter, source: object) -> Filter:
+    """It forgets rows of one name."""
+    return at.only("k", "x", "y") & at.to(s=Span(np.full(len(at), "q"), np.full(len(at), "q")))
+
+
+def alike_in_part(box: object, at: Filter, source: object) -> Filter:
+    """It takes rows that are equal in one column for equal."""
+    return at.only("k")
+
+
+def region_alone(box: Label, at: Any, seen: Mapping[str, Any], source: Array) -> Any:
+    """It forgets the cells at which a region ends."""
+    field = np.full(source.shape[1:], np.nan)
+    field[seen["lat"], seen["lon"]] = seen["value"]
+    inside = box.within(field)[seen["lat"], seen["lon"]]
+    here = (seen["lat"] == at["lat"]) & (seen["lon"] == at["lon"])
+    return np.asarray(inside | here)
+
+
+def of_condition(box: object, at: object, seen: Mapping[str, Any], source: object) -> Any:
+    """It forgets the formula that was chosen."""
+    return np.asarray(seen["variable"] == 0)
+
+
+def before(box: object, at: Filter, source: object) -> Filter:
+    """It takes the minima of the step before for those of this one."""
+    step = at.spans["time_index"]
+    return at.to(time_index=Span(step.low - 1, step.high - 1))
