@@ -25,36 +25,10 @@ def test_the_cyclone_pipeline_is_drawn_by_mouse_undone_redone_saved_and_run(
 ) -> None:
     with bench(chromium, workspace) as on:
         on.press("Edit")
-        on.drop("simulate_agcm", 130, 300)
-        on.page.get_by_role("button", name="Fit View").click()
-        on.drop("extract_minima", 760, 100)
-        on.press("Tidy")
-        on.press("Fit")
-        on.page.wait_for_timeout(400)
-        on.drop("identify_tracks", 500, 560)
-        on.press("Tidy")
-        on.press("Fit")
-        on.page.wait_for_timeout(500)
-        for old, new in (("simulate_agcm", "agcm"), ("extract_minima", "minima")):
-            rename(on, old, new)
-        rename(on, "identify_tracks", "tracks")
-
-        refused = on.pull("agcm", "tracks", "minima")
-        assert refused == 'port "minima" of box "tracks" takes a table, "agcm" is an array'
-        assert on.canvas.draft.problems().keys() == {"minima", "tracks"}
-        on.press("Run all")
-        expect(on.page.get_by_text('has nothing at its port "field"')).to_be_visible()
-
-        on.pull("agcm", "minima", "field")
-        on.until(lambda c: c.draft.steps["minima"].inputs == {"field": "agcm"})
-        on.pull("minima", "tracks", "minima")
-        on.until(lambda c: not c.draft.problems())
-        expect(on.page.locator(".react-flow__edge")).to_have_count(2)
-
-        name = on.page.get_by_label("Pipeline", exact=True)
-        name.fill("cyclones")
-        name.press("Enter")
-        on.until(lambda c: c.draft.name == "cyclones")
+        place_three_boxes(on)
+        what_does_not_fit_is_refused(on)
+        join_them(on)
+        name_it(on, "cyclones")
         drawn, demo = on.canvas.draft, Pipeline.from_text(CYCLONES)
         assert (dict(drawn.sources), dict(drawn.steps)) == (demo.sources, demo.steps)
 
@@ -63,18 +37,63 @@ def test_the_cyclone_pipeline_is_drawn_by_mouse_undone_redone_saved_and_run(
 
         on.node("agcm").click()
         tune(on, "days (days)", "4")
-        on.press("Save")
-        expect(on.page.get_by_text("saved; run it with: whence run")).to_be_visible()
-        kept = workspace.path / "pipelines" / "cyclones.yaml"
-        made = run(Pipeline.from_file(kept), workspace, spark)
-        assert set(made) == {"agcm", "minima", "tracks"}
-
-        on.press("Run all")
-        on.until(lambda c: c.severity == "success" and "made agcm v2" in c.notice, 120)
-        assert workspace.dataset("tracks").rows == made["tracks"].rows
-        expect(on.node("tracks")).to_contain_text(f"✓ {made['tracks'].rows} rows")
-        expect(on.node("tracks")).to_have_class(word("is-done"))
+        it_runs_from_where_it_is_saved_and_here(on, workspace, spark)
     what_was_drawn_can_be_traced(chromium, workspace, spark)
+
+
+def place_three_boxes(on: Bench) -> None:
+    on.drop("simulate_agcm", 130, 300)
+    on.page.get_by_role("button", name="Fit View").click()
+    on.drop("extract_minima", 760, 100)
+    on.press("Tidy")
+    on.press("Fit")
+    on.page.wait_for_timeout(400)
+    on.drop("identify_tracks", 500, 560)
+    on.press("Tidy")
+    on.press("Fit")
+    on.page.wait_for_timeout(500)
+    for old, new in (("simulate_agcm", "agcm"), ("extract_minima", "minima")):
+        rename(on, old, new)
+    rename(on, "identify_tracks", "tracks")
+
+
+def what_does_not_fit_is_refused(on: Bench) -> None:
+    refused = on.pull("agcm", "tracks", "minima")
+    assert refused == 'port "minima" of box "tracks" takes a table, "agcm" is an array'
+    assert on.canvas.draft.problems().keys() == {"minima", "tracks"}
+    on.press("Run all")
+    expect(on.page.get_by_text('has nothing at its port "field"')).to_be_visible()
+
+
+def join_them(on: Bench) -> None:
+    on.pull("agcm", "minima", "field")
+    on.until(lambda c: c.draft.steps["minima"].inputs == {"field": "agcm"})
+    on.pull("minima", "tracks", "minima")
+    on.until(lambda c: not c.draft.problems())
+    expect(on.page.locator(".react-flow__edge")).to_have_count(2)
+
+
+def name_it(on: Bench, name: str) -> None:
+    field = on.page.get_by_label("Pipeline", exact=True)
+    field.fill(name)
+    field.press("Enter")
+    on.until(lambda c: c.draft.name == name)
+
+
+def it_runs_from_where_it_is_saved_and_here(
+    on: Bench, workspace: Workspace, spark: SparkSession
+) -> None:
+    on.press("Save")
+    expect(on.page.get_by_text("saved; run it with: whence run")).to_be_visible()
+    kept = workspace.path / "pipelines" / "cyclones.yaml"
+    made = run(Pipeline.from_file(kept), workspace, spark)
+    assert set(made) == {"agcm", "minima", "tracks"}
+
+    on.press("Run all")
+    on.until(lambda c: c.severity == "success" and "made agcm v2" in c.notice, 120)
+    assert workspace.dataset("tracks").rows == made["tracks"].rows
+    expect(on.node("tracks")).to_contain_text(f"✓ {made['tracks'].rows} rows")
+    expect(on.node("tracks")).to_have_class(word("is-done"))
 
 
 def what_was_drawn_can_be_traced(
