@@ -214,35 +214,35 @@ def watched(
     watch = Watch(f"whence-{uuid.uuid4().hex}")
     context = spark.sparkContext
     context.setJobGroup(watch.group, label, interruptOnCancel=True)
-    threads = []
+    follow = threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
+    stop = threading.Thread(target=_stop_after, args=(context, watch, label, seconds), daemon=True)
     if progress is not None:
-        threads.append(
-            threading.Thread(target=_follow, args=(context, watch, label, progress), daemon=True)
-        )
+        follow.start()
     if seconds is not None and seconds < inf:
-        threads.append(
-            threading.Thread(target=_stop_after, args=(context, watch, label, seconds), daemon=True)
-        )
-    for thread in threads:
-        thread.start()
+        stop.start()
     try:
         yield watch
     except KeyboardInterrupt:
         context.cancelJobGroup(watch.group)
         raise
     except TROUBLE as error:
-        if _interrupted(error):
-            raise KeyboardInterrupt from None
-        if watch.stopped is not None:
-            raise watch.stopped from None
-        if not _lives(spark):
-            raise Failed(f"{label}: Spark has ended; ask again, and it starts anew") from None
-        raise Failed(f"{label}: {_reason(error)}") from None
+        raise _told(error, spark, watch, label) from None
     finally:
         watch.done.set()
         with suppress(*TROUBLE):
             watch.jobs = len(context.statusTracker().getJobIdsForGroup(watch.group))
             context.setLocalProperty("spark.jobGroup.id", "")
+
+
+def _told(error: BaseException, spark: SparkSession, watch: Watch, label: str) -> BaseException:
+    """Trouble in Spark as those who asked are told of it, who may have stopped it themselves."""
+    if _interrupted(error):
+        return KeyboardInterrupt()
+    if watch.stopped is not None:
+        return watch.stopped
+    if not _lives(spark):
+        return Failed(f"{label}: Spark has ended; ask again, and it starts anew")
+    return Failed(f"{label}: {_reason(error)}")
 
 
 def _follow(context: Any, watch: Watch, label: str, progress: Progress) -> None:
