@@ -120,6 +120,24 @@ def test_rows_grouped_by_what_was_counted_are_traced(workspace: Workspace, attri
     assert derived(workspace, "h", "k = 1") == [{"x_count": 2, "k_count": 1}]
 
 
+MISSING = """\
+m: {box: map_rows, inputs: {rows: s}, params: {column: z, formula: sqrt(x)}, keep: KEPT}
+d: {box: distinct, inputs: {rows: m}}
+a: {box: aggregate, inputs: {rows: m}, params: {keys: z, what: "k:count"}}
+j: {box: join, inputs: {left: m, right: d}, params: {keys: z}}
+c: {box: project, inputs: {rows: j}, params: {columns: k_right}}"""
+
+
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_missing_numbers_are_one_value_whatever_made_them(workspace: Workspace, kept: str) -> None:
+    made(workspace, {"k": [1, 2, 2, 3], "x": [4.0, -1, -1, np.nan]}, MISSING.replace("KEPT", kept))
+    asked = {"d": "k = 2", "a": "k_count = 3", "c": "k_right = 2"}
+    found = {name: [r["k"] for r in behind(workspace, name, w)] for name, w in asked.items()}
+    assert found == {"d": [2, 2], "a": [2, 2, 3], "c": [2, 2, 3]}
+    every = {name: len(derived(workspace, name, "k = 2")) for name in asked}
+    assert every == {"d": 1, "a": 1, "c": 6}
+
+
 EVERY_BOX = """\
 f: {box: filter_rows, inputs: {rows: s}, params: {where: "`NAME` > 1"}}
 p: {box: project, inputs: {rows: s}, params: {columns: NAME}}
