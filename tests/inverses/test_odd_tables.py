@@ -138,6 +138,25 @@ def test_missing_numbers_are_one_value_whatever_made_them(workspace: Workspace, 
     assert every == {"d": 1, "a": 1, "c": 6}
 
 
+MARKED = """\
+h: {box: top_n, inputs: {rows: s}, params: {by: k, n: 2}, keep: KEPT}
+m: {box: map_rows, inputs: {rows: h}, params: {column: one, formula: "1"}, keep: KEPT}
+p: {box: project, inputs: {rows: m}, params: {columns: "k, one"}}
+q: {box: project, inputs: {rows: m}, params: {columns: one}}"""
+
+
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_a_column_that_is_made_of_no_other_is_made_of_the_row(
+    workspace: Workspace, kept: str
+) -> None:
+    made(workspace, {"k": [1, 2, 3], "x": [1.0, 2.0, 3.0]}, MARKED.replace("KEPT", kept))
+    found = behind(workspace, "p", "k = 2", attributes=["one"])
+    assert [row["k"] for row in found] == [2]
+    assert [row["k"] for row in behind(workspace, "q")] == [2, 3]
+    reached = impact(workspace, "s", "k = 3", attributes=["one"], spark=HERE).reached
+    assert reached["p", "v1"].rows.to_pylist() == [{"k": 3, "one": 1.0}]
+
+
 EVERY_BOX = """\
 f: {box: filter_rows, inputs: {rows: s}, params: {where: "`NAME` > 1"}}
 p: {box: project, inputs: {rows: s}, params: {columns: NAME}}
