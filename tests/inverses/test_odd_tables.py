@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from explorer.cli import main
 from inverses.impact import impact
 from inverses.limits import pairs_about
 from inverses.partial import run_only
@@ -155,6 +156,18 @@ def test_a_column_that_is_made_of_no_other_is_made_of_the_row(
     assert [row["k"] for row in behind(workspace, "q")] == [2, 3]
     reached = impact(workspace, "s", "k = 3", attributes=["one"], spark=HERE).reached
     assert reached["p", "v1"].rows.to_pylist() == [{"k": 3, "one": 1.0}]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", "s = ''"), ("a\n\x1b[2J", r"s = a\n\x1b[2J")])
+def test_texts_are_shown_as_they_are_and_move_no_cursor(
+    workspace: Workspace, text: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(workspace, {"s": [text, "b"], "k": [1, 2]}, "d: {box: distinct, inputs: {rows: s}}")
+    for command in ("plan", "show"):
+        assert main([command, "d", "--where", "k = 1", "-w", str(workspace.path)]) == 0
+        said = capsys.readouterr().out
+        assert all(c.isprintable() for line in said.split("\n") for c in line)
+        assert (shown if command == "plan" else repr(text)[1:-1]) in said
 
 
 EVERY_BOX = """\
