@@ -170,6 +170,20 @@ def test_texts_are_shown_as_they_are_and_move_no_cursor(
         assert (shown if command == "plan" else repr(text)[1:-1]) in said
 
 
+PARTED = """\
+f: {box: filter_rows, inputs: {rows: s}, params: {where: k = 1}}
+u: {box: union, inputs: {first: f, second: s}}"""
+
+
+def test_impact_goes_on_where_one_of_two_ways_leads_to_no_row_that_was_kept(
+    workspace: Workspace,
+) -> None:
+    columns = {"k": [1, 2], "s": ["a", "b"], "t": pa.array([1, 2], pa.timestamp("us"))}
+    pq.write_table(pa.table(columns), workspace.path / "s.parquet")
+    run_only(pipeline(workspace, PARTED), workspace, HERE, "u: k = 2")
+    assert [row["s"] for row in derived(workspace, "u", "k > 0")] == ["b"]
+
+
 EVERY_BOX = """\
 f: {box: filter_rows, inputs: {rows: s}, params: {where: "`NAME` > 1"}}
 p: {box: project, inputs: {rows: s}, params: {columns: NAME}}
