@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
-from explorer.grid import print_grid, printable
+from explorer.grid import print_grid, print_lines
 from explorer.shown import dataset_json, dataset_row, first_rows, plans_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
@@ -142,7 +142,7 @@ def _trace(asked: argparse.Namespace) -> None:
     if asked.json:
         print(json.dumps(answer.to_json()))
     else:
-        _print_answer([*words.told(answer), *hints, *([f"wrote {target}"] if target else [])])
+        print_lines([*words.told(answer), *hints, *([f"wrote {target}"] if target else [])])
 
 
 def _open(asked: argparse.Namespace) -> None:
@@ -150,17 +150,12 @@ def _open(asked: argparse.Namespace) -> None:
     if asked.json:
         print(json.dumps(evidence.answer))
     else:
-        _print_answer([printable(line) for line in evidence.words])
+        print_lines(evidence.words)
 
 
 def _limits(asked: argparse.Namespace) -> Limits:
     given = {n: getattr(asked, f"limit_{n}") for n in ("bytes", "cells", "seconds")}
     return Limits(**{n: limit for n, limit in given.items() if limit is not None})
-
-
-def _print_answer(lines: list[str]) -> None:
-    for line in lines:
-        print(line)
 
 
 def _checked_plans(
@@ -186,7 +181,7 @@ def _plan(asked: argparse.Namespace) -> None:
         return
     for each, price in zip(found.every, priced, strict=True):
         _print_plan(each, [n for n, own in found.own.items() if own is each], price)
-    _print_answer(_hints(asked, found, registry))
+    print_lines(_hints(asked, found, registry))
 
 
 def _hints(asked: argparse.Namespace, found: Plans, registry: Registry) -> list[str]:
@@ -197,14 +192,14 @@ def _hints(asked: argparse.Namespace, found: Plans, registry: Registry) -> list[
 def _print_plan(found: Plan, own: list[str], priced: list[Price]) -> None:
     """A plan step by step; one for a wish of their own says for which datasets it is."""
     if found.unmet:
-        print(words.unmet(found, own))
+        print_lines([words.unmet(found, own)])
     which = f", back to {', '.join(own)} ({words.wished(found)})" if own else ""
-    print(f"{words.selected(found)}{which}:")
+    print_lines([f"{words.selected(found)}{which}:"])
     print_grid(_plan_rows(priced))
     if priced:
-        _print_answer(words.restrictions(found, priced))
+        print_lines(words.restrictions(found, priced))
     notes = (words.inferred, words.asked_as_one, words.newcomers)
-    _print_answer([line for note in notes for line in note(found)])
+    print_lines([line for note in notes for line in note(found)])
     print(words.price_in_words(priced))
 
 

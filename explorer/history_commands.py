@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from explorer.grid import print_grid, printable
+from explorer.grid import print_grid, print_lines, printable
 from inverses.ancestry import Ancestry, Relative, Wanted
 from inverses.counting import many
 from pipelines.catalog import Catalog
@@ -81,7 +81,7 @@ def _say(asked: argparse.Namespace, what: str, found: list[Relative]) -> None:
         return
     if found:
         rows = [[r.name, r.version, r.kind, r.run] for r in found]
-        print_grid([["name", "version", "kind", "run"], *([printable(c) for c in r] for r in rows)])
+        print_grid([["name", "version", "kind", "run"], *rows])
     named = asked.name if isinstance(asked.name, str) else ", ".join(asked.name)
     print(f"{len(found):,} {what}: {printable(named)}")
 
@@ -111,7 +111,7 @@ def _runs(asked: argparse.Namespace) -> None:
         return
     if found:
         head = ["run", "pipeline", "started", "by", "how", "seconds", "made"]
-        print_grid([head, *([printable(cell) for cell in run_row(r)] for r in found)])
+        print_grid([head, *map(run_row, found)])
     print(f"{len(found):,} shown of {many(total, 'run')}")
 
 
@@ -140,9 +140,8 @@ def _compare(asked: argparse.Namespace) -> None:
         return
     if found:
         rows = [[d.what, d.where, d.before or "-", d.after or "-"] for d in found]
-        print_grid([["what", "where", *runs], *([printable(c) for c in row] for row in rows)])
-    for line in lines:
-        print(printable(line))
+        print_grid([["what", "where", *runs], *rows])
+    print_lines(lines)
     print(f"{many(len(found), 'difference')} in code, parameters, inputs and place")
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from explorer.grid import print_lines
 from inverses.check import Finding, check
 from inverses.evidence import Shown, gathered
 from inverses.functions import check_function
@@ -110,7 +111,10 @@ def show_impact(asked: argparse.Namespace, limits: Limits) -> None:
         registry=registry,
         limits=limits,
     )
-    print(json.dumps(found.to_json()) if asked.json else "\n".join(_told(found)))
+    if asked.json:
+        print(json.dumps(found.to_json()))
+    else:
+        print_lines(_told(found))
 
 
 def _told(found: Impact) -> Iterator[str]:

@@ -24,7 +24,7 @@ from pipelines.errors import TooDear
 from pipelines.filters import Filter
 from pipelines.sources import check_unchanged
 from pipelines.spark import watched
-from pipelines.tables import column
+from pipelines.tables import column, schema_of
 
 Way = tuple[Any, ...]
 
@@ -153,7 +153,9 @@ def _check(why: str, read: Iterable[Read], limits: Limits) -> None:
 
 def _rows(image: Table | Array, at: Filter) -> pa.Table:
     names_ = image.columns if isinstance(image, Table) else (VARIABLE, *image.dims)
-    return pa.table({n: at.spans[n].low if n in at.spans else [] for n in names_})
+    # None of a column does not tell of what it is.
+    schema = schema_of(image) if isinstance(image, Table) else None
+    return pa.table({n: at.spans[n].low if n in at.spans else [] for n in names_}, schema=schema)
 
 
 def _among(source: Table | Array, found: pa.Table, reached: pa.Table) -> NDArray[np.bool_]:

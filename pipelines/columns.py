@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.datasets import Attribute, Dataset
 from pipelines.errors import Refused, unknown
+from pipelines.likeness import plain
 from pipelines.tables import column
 
 RESERVED = {"owner", "part", "row"}
@@ -76,14 +77,6 @@ def bearing(source: Dataset, names: Iterable[str]) -> tuple[str, ...]:
     """The attributes of a dataset that have any of these columns."""
     wanted = set(names)
     return tuple(a.name for a in source.attributes if wanted & set(a.columns))
-
-
-def plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of which equal ones are written alike: one zero, one NaN."""
-    if values.dtype.kind != "f":
-        return values
-    one, none = values.dtype.type(np.nan), values.dtype.type(0)
-    return np.asarray(np.where(np.isnan(values), one, values + none))
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -14,6 +14,14 @@ Whole = NDArray[np.int64]
 MOST = 2**62
 
 
+def plain(values: Values) -> Values:
+    """Values of which equal ones are written alike: one zero, one NaN."""
+    if values.dtype.kind != "f":
+        return values
+    one, none = values.dtype.type(np.nan), values.dtype.type(0)
+    return np.asarray(np.where(np.isnan(values), one, values + none))
+
+
 def alike(columns: list[Values]) -> Whole:
     """A number for each row of some columns, the same for equal rows alone.
 
@@ -43,8 +51,7 @@ def matched(one: Sequence[Values], other: Sequence[Values]) -> tuple[Whole, Whol
 
 def _encoded(values: Values) -> Whole:
     """A number for each value, from 0 in the order they first come; by hashing, not by sorting."""
-    one_zero = values + values.dtype.type(0) if values.dtype.kind == "f" else values
-    stored = pa.array(one_zero).dictionary_encode(null_encoding="encode")
+    stored = pa.array(plain(values)).dictionary_encode(null_encoding="encode")
     return np.asarray(stored.indices).astype(np.int64)
 
 

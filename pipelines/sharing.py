@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.arrays import Chunk, Ranges, chunks_of
-from pipelines.columns import plain
 from pipelines.datasets import Array, Group, Table
+from pipelines.likeness import plain
 from pipelines.spark import over, spared
 from pipelines.tables import column, read_group, schema_of
 

@@ -112,4 +112,6 @@ def told(low: Any, high: Any) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, np.datetime64):
         return in_words(value)
-    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
+    if isinstance(value, float | np.floating):
+        return f"{value:g}"
+    return str(value) or "''"  # A text of no letters is one, and not nothing.

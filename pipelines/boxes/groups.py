@@ -24,11 +24,11 @@ from pipelines.columns import (
     names_in,
     narrowed,
     numbered,
-    plain,
     ranked,
 )
 from pipelines.datasets import Attribute, Dataset, Measure, Rank, Text, Time
 from pipelines.errors import Refused, unknown
+from pipelines.likeness import plain
 from pipelines.tables import column, schema_of
 
 Values = NDArray[Any]

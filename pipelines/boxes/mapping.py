@@ -52,7 +52,10 @@ class MapRows(RowBox):
         return (*given["rows"], Attribute(self.column, Quantity, (self.column,)))
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:
-        return bearing(source, self.parsed.names) if attribute == self.column else (attribute,)
+        if attribute != self.column:
+            return (attribute,)
+        # Where the formula names nothing, the row is asked about: why it is there at all.
+        return bearing(source, self.parsed.names) or tuple(a.name for a in source.attributes)
 
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])

@@ -21,11 +21,11 @@ from pipelines.columns import (
     names_in,
     narrowed,
     numbered,
-    plain,
 )
 from pipelines.datasets import Attribute, Dataset, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
+from pipelines.likeness import plain
 from pipelines.predicates import Predicate, parsed
 from pipelines.sharing import rows_together
 from pipelines.tables import column, restricted, schema_of

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from explorer.cli import main
 from inverses.impact import impact
 from inverses.limits import pairs_about
 from inverses.partial import run_only
@@ -118,6 +119,69 @@ def test_rows_grouped_by_what_was_counted_are_traced(workspace: Workspace, attri
     made(workspace, {"k": [1, 1, 2], "x": [1.0, 2.0, 3.0]}, COUNTS_OF_COUNTS)
     assert [r["k"] for r in behind(workspace, "h", "x_count = 2", attributes=[attribute])] == [1, 1]
     assert derived(workspace, "h", "k = 1") == [{"x_count": 2, "k_count": 1}]
+
+
+MISSING = """\
+m: {box: map_rows, inputs: {rows: s}, params: {column: z, formula: sqrt(x)}, keep: KEPT}
+d: {box: distinct, inputs: {rows: m}}
+a: {box: aggregate, inputs: {rows: m}, params: {keys: z, what: "k:count"}}
+j: {box: join, inputs: {left: m, right: d}, params: {keys: z}}
+c: {box: project, inputs: {rows: j}, params: {columns: k_right}}"""
+
+
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_missing_numbers_are_one_value_whatever_made_them(workspace: Workspace, kept: str) -> None:
+    made(workspace, {"k": [1, 2, 2, 3], "x": [4.0, -1, -1, np.nan]}, MISSING.replace("KEPT", kept))
+    asked = {"d": "k = 2", "a": "k_count = 3", "c": "k_right = 2"}
+    found = {name: [r["k"] for r in behind(workspace, name, w)] for name, w in asked.items()}
+    assert found == {"d": [2, 2], "a": [2, 2, 3], "c": [2, 2, 3]}
+    every = {name: len(derived(workspace, name, "k = 2")) for name in asked}
+    assert every == {"d": 1, "a": 1, "c": 6}
+
+
+MARKED = """\
+h: {box: top_n, inputs: {rows: s}, params: {by: k, n: 2}, keep: KEPT}
+m: {box: map_rows, inputs: {rows: h}, params: {column: one, formula: "1"}, keep: KEPT}
+p: {box: project, inputs: {rows: m}, params: {columns: "k, one"}}
+q: {box: project, inputs: {rows: m}, params: {columns: one}}"""
+
+
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_a_column_that_is_made_of_no_other_is_made_of_the_row(
+    workspace: Workspace, kept: str
+) -> None:
+    made(workspace, {"k": [1, 2, 3], "x": [1.0, 2.0, 3.0]}, MARKED.replace("KEPT", kept))
+    found = behind(workspace, "p", "k = 2", attributes=["one"])
+    assert [row["k"] for row in found] == [2]
+    assert [row["k"] for row in behind(workspace, "q")] == [2, 3]
+    reached = impact(workspace, "s", "k = 3", attributes=["one"], spark=HERE).reached
+    assert reached["p", "v1"].rows.to_pylist() == [{"k": 3, "one": 1.0}]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", "s = ''"), ("a\n\x1b[2J", r"s = a\n\x1b[2J")])
+def test_texts_are_shown_as_they_are_and_move_no_cursor(
+    workspace: Workspace, text: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(workspace, {"s": [text, "b"], "k": [1, 2]}, "d: {box: distinct, inputs: {rows: s}}")
+    for command in ("plan", "show"):
+        assert main([command, "d", "--where", "k = 1", "-w", str(workspace.path)]) == 0
+        said = capsys.readouterr().out
+        assert all(c.isprintable() for line in said.split("\n") for c in line)
+        assert (shown if command == "plan" else repr(text)[1:-1]) in said
+
+
+PARTED = """\
+f: {box: filter_rows, inputs: {rows: s}, params: {where: k = 1}}
+u: {box: union, inputs: {first: f, second: s}}"""
+
+
+def test_impact_goes_on_where_one_of_two_ways_leads_to_no_row_that_was_kept(
+    workspace: Workspace,
+) -> None:
+    columns = {"k": [1, 2], "s": ["a", "b"], "t": pa.array([1, 2], pa.timestamp("us"))}
+    pq.write_table(pa.table(columns), workspace.path / "s.parquet")
+    run_only(pipeline(workspace, PARTED), workspace, HERE, "u: k = 2")
+    assert [row["s"] for row in derived(workspace, "u", "k > 0")] == ["b"]
 
 
 EVERY_BOX = """\
