@@ -62,7 +62,7 @@ def first_rows(dataset: Table | Array, where: str | None, limit: int) -> tuple[p
     predicate = parsed(where) if where else None
     check_unchanged(dataset)
     if isinstance(dataset, Table):
-        kept = predicate.expression(schema_of(dataset)) if predicate else None
+        kept = predicate.of(dataset).expression(schema_of(dataset)) if predicate else None
         return matching(dataset, kept, limit), count(dataset, kept)
     return _first_cells(dataset, indices_where(dataset, predicate), max(limit, 0))
 

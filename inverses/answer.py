@@ -57,7 +57,7 @@ class Found:
         array = self.dataset
         kinds = np.array(array.variables, object)[column(self.rows, "variable")]
         index = {d: column(self.rows, d) for d in array.dims}
-        named = {d: _shown(coordinate(array, d)[i]) for d, i in index.items()}
+        named = {d: shown(coordinate(array, d)[i]) for d, i in index.items()}
         numbered = {f"{d}_index": i for d, i in index.items()}
         value = self.rows["value"]
         return pa.table({"variable": kinds, **named, **numbered, "value": value})
@@ -69,7 +69,8 @@ class Found:
         return in_coordinates(self.dataset, self.outline).text()
 
 
-def _shown(values: NDArray[Any]) -> NDArray[Any]:
+def shown(values: NDArray[Any]) -> NDArray[Any]:
+    """Coordinates as people read them and tables hold them: dates of other calendars as texts."""
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
     return values if values.dtype.kind != "O" else np.array([str(v) for v in values], object)
@@ -79,7 +80,7 @@ def in_coordinates(array: Array, filter_: Filter) -> Filter:
     """A filter on an array's indices as one on its coordinates."""
     spans = {}
     for dim, each in filter_.spans.items():
-        values = _shown(coordinate(array, dim))
+        values = shown(coordinate(array, dim))
         last = len(values) - 1
         low, high = values[np.clip(each.low, 0, last)], values[np.clip(each.high, 0, last)]
         spans[dim] = Span(np.minimum(low, high), np.maximum(low, high))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from inverses.answer import plain_value
+from inverses.answer import plain_value, shown
 from inverses.forward import Forward
 from inverses.guarantees import Guarantee, names, wish
 from inverses.limits import Limits
@@ -47,12 +47,10 @@ class Reached:
         if isinstance(self.dataset, Table):
             return self.rows
         array = self.dataset
-        named = {d: coordinate(array, d)[column(self.rows, d)] for d in array.dims}
-        shown = {d: v.astype("datetime64[us]") if v.dtype.kind == "M" else v
-                 for d, v in named.items()}  # fmt: skip
+        named = {d: shown(coordinate(array, d)[column(self.rows, d)]) for d in array.dims}
         kinds = np.array(array.variables, object)[column(self.rows, VARIABLE)]
         indices = {f"{d}_index": self.rows[d] for d in array.dims}
-        return pa.table({"variable": kinds, **shown, **indices})
+        return pa.table({"variable": kinds, **named, **indices})
 
     def to_json(self) -> dict[str, Any]:
         sample = self.table().slice(0, SAMPLE).to_pylist()

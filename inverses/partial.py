@@ -59,7 +59,8 @@ class Only:
         if not isinstance(step.box, TableBox):
             raise Refused(f'--only: "{self.dataset}" is an array; a table can be made in part')
         if tables and self.dataset in tables:
-            self.predicate.expression(schema_of(tables[self.dataset]))
+            table = tables[self.dataset]
+            self.predicate.of(table).expression(schema_of(table))
 
 
 def run_only(
@@ -117,15 +118,15 @@ def _made(
     """The wanted rows, published."""
     began = time.monotonic()
     image = replace(box.described(name, inputs), made=how, kept=False)
-    schema = schema_of(image)
-    kept = predicate.expression(schema)
+    schema, asked = schema_of(image), predicate.of(image)
+    kept = asked.expression(schema)
     every = [image, *_behind(one.workspace, inputs.values())]
     known = recipes(every, registry)
     with (
         one.workspace.staged(name) as stage,
         watched(one.spark, name, one.progress),
     ):
-        _, parts, found = needed(image, predicate.region(schema), known, one.spark)
+        _, parts, found = needed(image, asked.region(schema), known, one.spark)
         frame = made_within(box, found, parts, one.spark)
         mine = mapped(frame, _keeping(kept), frame.schema)
         made = written(writing(mine, stage).toArrow(), mine, name, image.attributes)

@@ -48,7 +48,7 @@ def select(
     predicate = parsed(where) if where else None
     if isinstance(dataset, Table):
         check_unchanged(dataset)
-        kept = predicate.expression(schema_of(dataset)) if predicate else None
+        kept = predicate.of(dataset).expression(schema_of(dataset)) if predicate else None
         at = as_filter(matching(dataset, kept))
     else:
         at = cells_where(dataset, predicate)
@@ -129,5 +129,6 @@ def _indices(array: Array, dim: str, part: Predicate) -> NDArray[np.int64]:
         values = values.astype("datetime64[us]")
     stored = pa.array(values if values.dtype.kind != "O" else [str(v) for v in values])
     rows = pa.table({dim: stored, "index": np.arange(len(values))})
+    part = part.dated({dim}) if values.dtype.kind == "O" else part
     found = rows.filter(part.expression(pa.schema([rows.schema.field(dim)])))
     return np.asarray(found["index"].to_numpy())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.conditions import Comparison, Condition, Joined, Not, read, shortened
+from pipelines.datasets import Table, Time
 from pipelines.ends import least_and_greatest
 from pipelines.errors import Refused, unknown
 from pipelines.filters import Filter
@@ -19,6 +21,10 @@ from pipelines.spans import Span, span
 from pipelines.tables import column
 
 Join = Callable[[Any, Any], Any]
+DATE = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2}(?:\.[0-9]{6})?))?)?)?"
+)
 NEARLY = 1e-6  # of a number: about what is lost where floats are stored in 4 bytes
 COMPARISONS: Mapping[str, Join] = {
     "=": operator.eq,
@@ -59,6 +65,39 @@ compares columns with constants (=, <>, <, <=, >, >=, between, in, is null) by a
             return [self]
         parts = [replace(self, text=text, condition=each) for text, each in self.condition.parts]
         return [inner for part in parts for inner in part.conjuncts()]
+
+    def of(self, table: Table) -> Predicate:
+        """What it asks of a table, in which dates of other calendars are texts."""
+        times = {c for a in table.attributes if a.type == Time for c in a.columns}
+        return self.dated({c for c in times if table.types.get(c) == "string"})
+
+    def dated(self, columns: Set[str]) -> Predicate:
+        """The same, where these columns have dates as texts, in order since all are in full.
+
+        >>> parsed("time < '2001-02-30T06' and k = 1").dated({"time"}).conjuncts()[0].condition
+        Comparison(column='time', sign='<', constants=('2001-02-30 06:00:00',))
+        """
+        return replace(self, condition=self._dated(self.condition, columns))
+
+    def _dated(self, condition: Condition, columns: Set[str]) -> Condition:
+        if isinstance(condition, Not):
+            return Not(self._dated(condition.condition, columns))
+        if isinstance(condition, Joined):
+            parts = ((text, self._dated(part, columns)) for text, part in condition.parts)
+            return replace(condition, parts=tuple(parts))
+        if condition.column not in columns:
+            return condition
+        return replace(condition, constants=tuple(map(self._in_full, condition.constants)))
+
+    def _in_full(self, date: Any) -> str:
+        found = DATE.fullmatch(date) if isinstance(date, str) else None
+        if found is None:
+            raise Refused(
+                f'{self.asked} "{shortened(self.text)}": {shortened(repr(date))} is no date like '
+                "2000-01-14 or 2000-01-14T06:00:00"
+            )
+        day, *clock = found.groups("00")
+        return f"{day} {':'.join(clock)}"
 
     def region(self, schema: pa.Schema) -> Filter:
         """A filter that holds every row this predicate keeps, and maybe more.

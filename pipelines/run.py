@@ -111,10 +111,11 @@ class Run:
             self.entry.begin()
             return _filled(array, frame.toArrow())
         assert isinstance(box, TableBox)
+        attributes = attributes_of(box, inputs)
         frame = box.run(inputs, self.spark)
         stats = writing(frame, stage)
         self.entry.begin()
-        return written(stats.toArrow(), frame, name, attributes_of(box, inputs))
+        return written(stats.toArrow(), frame, name, attributes)
 
     def how(self, name: str, step: Step) -> Made:
         """How a step is carried out in this run, once the journal says that it has begun."""

@@ -71,6 +71,11 @@ class FilterRows(RowBox):
     def schema(self, inputs: Mapping[str, Any]) -> pa.Schema:
         whole = schema_of(inputs["rows"])
         self.predicate.expression(whole)
+        if self.predicate.of(inputs["rows"]) != self.predicate:
+            raise Refused(
+                f'{self.predicate.asked} "{self.where:.60}": dates of another calendar are texts; '
+                "write them in full, like 2000-01-14 06:00:00"
+            )
         return whole
 
     def rows(self, inputs: Mapping[str, pa.Table]) -> pa.Table:

@@ -140,6 +140,15 @@ def test_a_box_is_made_once_all_its_datasets_are(path: Path, tmp_path: Path) -> 
     assert Held(some).status("storms", steps["storms"]).state == "idle"
 
 
+def test_a_column_that_what_is_made_besides_lacks_is_refused_by_a_run(
+    path: Path, tmp_path: Path
+) -> None:
+    text = TEXT.format(path=path, keep="true")
+    wrong = "  both: {box: join, inputs: {left: storms.cells, right: sized}, params: {keys: lat}}\n"
+    with pytest.raises(Refused, match='no column "lat" for box "join"'):
+        run(Pipeline.from_text(text + wrong), Workspace.create(tmp_path), HERE)
+
+
 WRONG = {
     "an unknown one": ("few: {box: distinct, inputs: {rows: sized.rset}}", "sized.rest"),
     "its name taken": ("sized.rest: {box: distinct, inputs: {rows: rows}}", "makes besides"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,6 +22,7 @@ from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.tables import matching
 from pipelines.workspace import Workspace
+from tests.files import cmip
 from tests.oracles.linking import Point, links, tracks
 from tests.oracles.pressure import Cell, cells_behind
 
@@ -162,6 +164,21 @@ def test_only_datasets_with_the_attributes_named_are_asked_about(small: Workspac
     }
     told = found.to_json()["impact"]["tracks"]
     assert told["attributes"] == ["track"] and told["guarantee"] == ["complete"]
+
+
+def test_cells_that_were_derived_on_dates_of_another_calendar_are_told_with_them(
+    tmp_path: Path,
+) -> None:
+    cmip(tmp_path / "cmip.nc")
+    text = f"name: n\nsources: {{sky: {{path: {tmp_path / 'cmip.nc'}}}}}\nboxes:\n"
+    workspace = Workspace.create(tmp_path / "w")
+    smooth = "  smooth: {box: window_mean, inputs: {field: sky}}\n"
+    run(Pipeline.from_text(text + smooth), workspace, HERE)
+    found = impact(workspace, "sky", "time = '1850-02-28 06:00:00' and lat > 80", spark=HERE)
+    (derived,) = found.reached.values()
+    times = set(derived.table()["time"].to_pylist())
+    assert times == {"1850-02-28 06:00:00"}
+    assert {cell["time"] for cell in derived.to_json()["sample"]} == times
 
 
 def test_an_attribute_that_nothing_derived_has_is_refused(small: Workspace) -> None:

@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 from inverses.guarantees import COMPLETE, EXACT
 from inverses.impact import impact
 from inverses.partial import run_only
+from inverses.selection import select
 from inverses.trace import trace
 from pipelines.datasets import Table
+from pipelines.errors import Refused
 from pipelines.here import Here
 from pipelines.pipeline import Pipeline
 from pipelines.predicates import parsed
@@ -44,7 +46,7 @@ def made(home: Path, boxes: str, only: str = "", **sources: Path) -> Workspace:
 
 def rows(workspace: Workspace, name: str, where: str | None = None) -> list[dict[str, Any]]:
     table = cast(Table, workspace.dataset(name))
-    kept = parsed(where).expression(schema_of(table)) if where else None
+    kept = parsed(where).of(table).expression(schema_of(table)) if where else None
     return sorted(matching(table, kept).to_pylist(), key=str)
 
 
@@ -99,17 +101,60 @@ def test_a_column_made_anew_tells_no_place_in_the_array(
     assert here.guarantee("field") == there.guarantee("field")
 
 
-def test_times_of_other_calendars_bound_rows_that_were_not_kept(
-    field: Path, tmp_path: Path
-) -> None:
-    times = xr.date_range("2000-02-27", periods=4, freq="D", calendar="noleap", use_cftime=True)
+DATES = [
+    "time > '2001-02-28'",
+    "time <= '2001-02-28T06'",
+    "time < '2001-02-28T12:00:00' and lat > 0",
+    "time between '2001-02-28 06:00' and '2001-02-28T12:00'",
+    "not time in ('2001-02-28T06:00', '2001-02-28T18:00:00')",
+]
+
+
+def on_calendar(field: Path, calendar: str) -> Path:
+    """The same field on dates that any calendar has."""
+    path = field.with_name(f"{calendar}.nc")
+    times = xr.date_range("2001-02-28", periods=4, freq="6h", calendar=calendar, use_cftime=True)
     with xr.open_dataset(field) as data:
-        data.load().assign_coords(time=times).to_netcdf(tmp_path / "noleap.nc")
+        data.load().assign_coords(time=times).to_netcdf(path)
+    return path
+
+
+@pytest.mark.parametrize("where", DATES)
+def test_dates_of_other_calendars_are_asked_about_like_those_of_ours(
+    where: str, field: Path, tmp_path: Path
+) -> None:
+    told = []
+    for calendar in ("standard", "noleap"):
+        source = on_calendar(field, calendar)
+        whole = made(tmp_path / f"{calendar}-whole", FOUND.format("threshold: 0"), field=source)
+        part = made(
+            tmp_path / f"{calendar}-part", FOUND.format("threshold: 0"), f"found: {where}",
+            field=source,
+        )  # fmt: skip
+        assert rows(part, "found") == rows(whole, "found", where) != []
+        cells = trace(whole, "found", where, spark=HERE).cells("field").to_pylist()
+        told.append([[c[f"{d}_index"] for d in ("time", "lat", "lon")] for c in cells])
+        if "not" not in where:
+            around = select(whole, "field", where).at.spans["time"].low
+            assert {step for step, _, _ in told[-1]} == {*around.tolist()}
+    assert told[0] == told[1]
+
+
+def test_what_is_no_date_of_another_calendar_is_refused(field: Path, tmp_path: Path) -> None:
+    source = on_calendar(field, "noleap")
+    whole = made(tmp_path / "w", FOUND.format("threshold: 0"), field=source)
+    for name in ("found", "field"):
+        with pytest.raises(Refused, match="'2001-02' is no date like"):
+            select(whole, name, "time > '2001-02'")
+    late = (
+        "  late: {{box: filter_rows, inputs: {{rows: found}},"
+        " params: {{where: \"time > '2001-02-28{}'\"}}}}\n"
+    )
     boxes = FOUND.format("threshold: 0")
-    whole = made(tmp_path / "whole", boxes, field=tmp_path / "noleap.nc")
-    where = "time > '2000-02-28'"
-    part = made(tmp_path / "part", boxes, f"found: {where}", field=tmp_path / "noleap.nc")
-    assert rows(part, "found") == rows(whole, "found", where) != []
+    with pytest.raises(Refused, match="write them in full"):
+        made(tmp_path / "short", boxes + late.format("T12:00"), field=source)
+    kept = made(tmp_path / "full", boxes + late.format(" 12:00:00"), field=source)
+    assert rows(kept, "late") == rows(whole, "found", "time > '2001-02-28T12:00'") != []
 
 
 PASSED_ON = {
