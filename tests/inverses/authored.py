@@ -14,7 +14,7 @@ from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.boxes.extraction import ExtractAbove
 from pipelines.datasets import ELEMENT, Array, Attribute, Dataset, Location, Quantity, Type, Wind
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.filters import Filter
 from pipelines.grids import grid_like
 from pipelines.spans import Span
@@ -113,6 +113,15 @@ class Clumsy(Picky):
 
 
 @dataclass(frozen=True, slots=True)
+class Frail(Picky):
+    """The same, by one who says that the work has failed where wind is missing."""
+
+    complaint: ClassVar[type[Exception]] = Failed
+
+    name: ClassVar = "frail"
+
+
+@dataclass(frozen=True, slots=True)
 class Closed(Picky):
     """The speed of no wind at all."""
 
@@ -177,7 +186,7 @@ def authored(*stated: WeakInverse) -> Registry:
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
 OF_DAMP = authored(weak(Damp, there))
-OF_PICKY_GUSTS = authored(weak(Picky, there), weak(Clumsy, there), weak(Closed, there))
+OF_PICKY_GUSTS = authored(*(weak(kind, there) for kind in (Picky, Clumsy, Frail, Closed)))
 OF_BROKEN = authored(weak(Gust, broken))
 OF_TRACES = authored(weak(Traces, there))
 OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))

@@ -32,6 +32,7 @@ from tests.inverses.authored import (
     Closed,
     Clumsy,
     Damp,
+    Frail,
     Gust,
     Hot,
     Picky,
@@ -97,11 +98,15 @@ def test_samples_that_a_box_refuses_are_left_out() -> None:
     assert said.startswith("of the answer alone, nothing is made: some wind is missing")
 
 
-def test_a_box_that_ends_in_an_error_is_shown_with_the_data_that_make_it() -> None:
-    found = {f.law: f for f in check(OF_PICKY_GUSTS, Clumsy, 40)}
+@pytest.mark.parametrize("kind, error", [(Clumsy, "ValueError"), (Frail, "Failed")])
+def test_a_box_that_ends_in_an_error_is_shown_with_the_data_that_make_it(
+    kind: type[Box], error: str
+) -> None:
+    found = {f.law: f for f in check(OF_PICKY_GUSTS, kind, 40)}
     said = str(found["runs"].counterexample)
-    assert said.startswith("it raises ValueError: some wind is missing; with clumsy() over field")
-    assert "nan" in said and "raises ValueError" in str(found["complete"].counterexample)
+    complaint = f"it raises {error}: some wind is missing"
+    assert said.startswith(f"{complaint}; with {kind.name}() over field")
+    assert "nan" in said and complaint in str(found["complete"].counterexample)
 
 
 def test_a_box_that_refuses_all_samples_is_not_tried_and_says_why() -> None:
