@@ -159,11 +159,11 @@ def violations(
     if made is None:
         return
     if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
-        yield None, NO_NEWCOMERS[1], _said(lambda: _newcomer(sample, made))
+        yield None, NO_NEWCOMERS[1], broken_by(lambda: _newcomer(sample, made))
     for trial in _trials(registry, sample, made):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
-                yield trial.stated, law, _said(violation)
+                yield trial.stated, law, broken_by(violation)
 
 
 def _made(sample: Sample) -> tuple[Made | None, str | None]:
@@ -174,7 +174,7 @@ def _made(sample: Sample) -> tuple[Made | None, str | None]:
         return None, _raised(error)
 
 
-def _said(law: Callable[[], str | None]) -> str | None:
+def broken_by(law: Callable[[], str | None]) -> str | None:
     """What violates a law: what it says, or that something its author wrote ends in an error."""
     try:
         return law()
