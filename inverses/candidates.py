@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inverses.outline import Check, Part
-from inverses.registry import Inputs, Mask, Seen
+from inverses.registry import Inputs, Mask, Seen, mask_of
 from inverses.sweeps import Sweep
 from pipelines import arrays, tables
 from pipelines.arrays import Chunk
@@ -223,8 +223,8 @@ def _swept(question: Question, sweep: Sweep, seen: Seen) -> Mask:
     """Which candidates a sweep tells to be behind any of the data of their groups."""
     mine = np.isin(question.at["owner"], seen["owner"])
     asked = {name: values[mine] for name, values in question.at.items()}
-    found: Mask = sweep.function(question.box, asked, seen, question.source)
-    return found
+    found = sweep.function(question.box, asked, seen, question.source)
+    return mask_of(found, len(seen["owner"]), f'sweep "{sweep.name}" of {sweep.box.__name__}')
 
 
 def _verified(question: Question, seen: Seen) -> Mask:

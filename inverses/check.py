@@ -20,7 +20,7 @@ from inverses.making import made_by, made_unless_refused
 from inverses.plans import Hop
 from inverses.registry import AGGREGATE, Registration, Registry, WeakInverse
 from inverses.samples import Sample, samples
-from inverses.trials import Items, data_of, found_by, inversions, tuples_of_array
+from inverses.trials import Items, data_of, found_by, intersections, inversions, tuples_of_array
 from inverses.untried import laws_of, never_tried, reason
 from pipelines.boxes.box import INSTEAD, STATED, Box
 from pipelines.datasets import Array, Attribute, Table
@@ -159,11 +159,11 @@ def violations(
     if made is None:
         return
     if sample.box.monotone and wanted in (None, NO_NEWCOMERS):
-        yield None, NO_NEWCOMERS[1], _said(lambda: _newcomer(sample, made))
+        yield None, NO_NEWCOMERS[1], broken_by(lambda: _newcomer(sample, made))
     for trial in _trials(registry, sample, made):
         for law, violation in _laws(trial):
             if wanted in (None, (trial.stated.name, law)):
-                yield trial.stated, law, _said(violation)
+                yield trial.stated, law, broken_by(violation)
 
 
 def _made(sample: Sample) -> tuple[Made | None, str | None]:
@@ -174,7 +174,7 @@ def _made(sample: Sample) -> tuple[Made | None, str | None]:
         return None, _raised(error)
 
 
-def _said(law: Callable[[], str | None]) -> str | None:
+def broken_by(law: Callable[[], str | None]) -> str | None:
     """What violates a law: what it says, or that something its author wrote ends in an error."""
     try:
         return law()
@@ -199,10 +199,12 @@ def _trials(registry: Registry, sample: Sample, made: Made) -> Iterator[_Trial]:
     unfaithful = cache(lambda: regions.faithful(registry, sample, made))
     for port, source in sample.inputs.items():
         tried = {steps: Influences(sample, port, made, steps) for steps in (False, True)}
-        every = inversions(registry, sample.box, port, made, source, sample.inputs)
-        for stated, attribute, hop in every:
+        given_ = (registry, sample.box, port, made, source, sample.inputs)
+        every = [(False, each) for each in inversions(*given_)]
+        every += [(True, each) for each in intersections(*given_)]
+        for cut, (stated, attribute, hop) in every:
             influences = tried[tuples_of_array(hop)]
-            yield _Trial(sample, stated, attribute, hop, influences, unfaithful)
+            yield _Trial(sample, stated, attribute, hop, influences, unfaithful, cut)
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ class _Trial:
     hop: Hop
     influences: Influences
     unfaithful: Callable[[], str | None]
+    cut: bool  # by what is behind another attribute
 
     @cached_property
     def every(self) -> Filter:
@@ -243,6 +246,9 @@ class _Trial:
 def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
     """The laws that a trial can test, each with what does."""
     sample, hop, made, promises = trial.sample, trial.hop, trial.hop.image, trial.stated.promises
+    if trial.cut:
+        yield "natures", lambda: _lost(trial)
+        return
     if COMPLETE in promises:
         yield "complete", lambda: trial.contradicted(COMPLETE)
     if PURE in promises and _shows_pure(trial):
@@ -261,6 +267,13 @@ def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:
     stated = trial.stated
     if isinstance(stated, WeakInverse):
         yield "regions", lambda: regions.held_whole(stated, hop)
+
+
+def _lost(trial: _Trial) -> str | None:
+    """What an answer about one scalar attribute loses where another is asked about, too."""
+    asked = {i.attribute for i in trial.hop.inversions} - {trial.attribute.name}
+    said = trial.contradicted(COMPLETE)
+    return said and f"asked together with {' and '.join(sorted(asked))}, {said}"
 
 
 def _shows_pure(trial: _Trial) -> bool:

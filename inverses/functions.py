@@ -9,7 +9,7 @@ from math import inf, isfinite, isnan
 import numpy as np
 from hypothesis import strategies as st
 
-from inverses.check import TRIALS, Finding, Violation, explore
+from inverses.check import TRIALS, Finding, Violation, broken_by, explore
 from pipelines.bounds import ANYTHING, Bounds, float_at, place
 from pipelines.functions import RISES, Ends, Function
 from pipelines.operations import Values
@@ -39,7 +39,7 @@ def _checked(stated: Function, name: str, law: Law, trials: int) -> Finding:
     held: list[bool] = []
 
     def said(ends: list[Ends]) -> str | None:
-        found = law(stated, ends)
+        found = broken_by(lambda: law(stated, ends))
         if all(held):
             held.append(found is None)
         return found

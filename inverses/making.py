@@ -14,7 +14,7 @@ from pipelines.arrays import chunks_of
 from pipelines.boxes.box import ArrayBox, Box, CellBox, RowBox, TableBox
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Array, Table
-from pipelines.errors import WhenceError
+from pipelines.errors import Refused
 from pipelines.here import Here
 from pipelines.tables import matching
 
@@ -35,7 +35,7 @@ def made_by(box: Box, inputs: Inputs, name: str = "made") -> Table | Array:
 
 def made_unless_refused(box: Box, inputs: Inputs) -> Table | Array | None:
     """What a box makes of inputs that it may refuse."""
-    with suppress(WhenceError):
+    with suppress(Refused):
         return made_by(box, inputs)
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import networkx as nx
@@ -15,6 +15,7 @@ from inverses.selection import Selection, asked_of
 from inverses.true_ancestors import TrueAncestors
 from pipelines.boxes.box import Box
 from pipelines.datasets import Array, Attribute, Key, Table
+from pipelines.filters import where
 from pipelines.workspace import Workspace
 
 Asked = frozenset[str]
@@ -62,6 +63,20 @@ def plan(
             return found
     assert found is not None
     return found
+
+
+def hop_about(
+    arrow: Arrow, image: Table | Array, inputs: Mapping[str, Table | Array], named: Asked
+) -> Hop:
+    """One hop back from attributes that are named together, as close as the inverses allow."""
+    box, registry = arrow.box, arrow.registry
+    nothing = Selection(image, None, (), where())
+    for goal in goals(EXACT):
+        levels = _levels(replace(arrow, goal=goal), image, nothing, {named}, EXACT)
+        hop = Hop(box, arrow.port, image, arrow.source, levels, inputs, registry.sweep_of(box))
+        if goal <= hop.guarantee:
+            break
+    return hop
 
 
 def behind(workspace: Workspace, dataset: Table | Array) -> nx.DiGraph[Key]:

@@ -18,7 +18,7 @@ from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from inverses.sweeps import Sweep
 from pipelines.boxes.box import Box, boxes_in
 from pipelines.datasets import TUPLE, Array, Attribute, Dataset, Key, Made, Table, Type
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused, WhenceError, ended
 from pipelines.filters import Filter
 from pipelines.functions import Functions, functions_in
 from pipelines.modules import SHIPPED, Stating, modules, stated_in, stating
@@ -65,6 +65,15 @@ class Registration:
         told = partial(self.function, attribute=attribute.name)
         return replace(self, function=update_wrapper(told, self.function))
 
+    def asked(self, *given: Any) -> Any:
+        """What an author's function says; why it says nothing, in one line."""
+        try:
+            return self.function(*given)
+        except WhenceError:
+            raise
+        except Exception as error:
+            raise ended(f'"{self.name}" of {self.box.__name__}', error) from error
+
     def fits(self, attribute: Attribute, port: str, source: Dataset, level: str) -> bool:
         """Whether this inverts an attribute into one level of the dataset at a port."""
         there = {USED, *(n for a in source.attributes for n in (a.type, a.name))}
@@ -87,13 +96,25 @@ class WeakInverse(Registration):
         return self.box is Box or FAITHFUL in self.promises
 
     def __call__(self, box: Box, at: Filter, source: Table | Array) -> Filter:
-        found: Filter = self.function(box, at, source)
-        known = source.dims if isinstance(source, Array) else source.columns
-        for key in set(found.spans) - set(known):
-            raise Refused(
-                f'weak inverse "{self.name}" of {self.box.__name__} restricts "{key}"; '
-                f'"{source.name}" has {", ".join(known)}'
+        found = self.asked(box, at, source)
+        if not isinstance(found, Filter):
+            raise Failed(
+                f'weak inverse "{self.name}" of {self.box.__name__} made {type(found).__name__}; '
+                "it has to make a filter, like at.to(...)"
             )
+        known = source.dims if isinstance(source, Array) else source.columns
+        for key, each in found.spans.items():
+            if key not in known:
+                raise Refused(
+                    f'weak inverse "{self.name}" of {self.box.__name__} restricts "{key}"; '
+                    f'"{source.name}" has {", ".join(known)}'
+                )
+            if len(each) != len(found):
+                raise Failed(
+                    f'weak inverse "{self.name}" of {self.box.__name__} restricts "{key}" '
+                    f"{len(each)} times for {len(found)} data; it has to for each, as by "
+                    "span(...).repeated(len(at))"
+                )
         return found
 
 
@@ -117,8 +138,19 @@ class Verification(Registration):
         self, box: Box, at: Row, seen: Seen, source: Dataset, port: str, inputs: Inputs
     ) -> Mask:
         around = (port, inputs) if self.beside else (source,)
-        found: Mask = self.function(box, at, seen, *around)
-        return found
+        what = f'verification "{self.name}" of {self.box.__name__}'
+        return mask_of(self.asked(box, at, seen, *around), len(seen["owner"]), what)
+
+
+def mask_of(said: Any, size: int, what: str) -> Mask:
+    """What an author's function says of so many candidates, if it is True or False of each."""
+    found = np.asarray(said)
+    if found.dtype != bool or found.shape != (size,):
+        raise Failed(
+            f"{what} made {found.dtype} of shape {found.shape} of {size} candidates; "
+            "it has to say True or False of each"
+        )
+    return found
 
 
 def weakly_inverts(

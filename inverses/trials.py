@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from math import inf
 from typing import Any, cast
 
@@ -15,9 +17,9 @@ from inverses.guarantees import COMPLETE, EXACT, Guarantee
 from inverses.inverting import invert, inverted_as_one, steps_of
 from inverses.limits import Limits
 from inverses.outline import parts_of
-from inverses.planner import Arrow, inversion_of
+from inverses.planner import Arrow, hop_about, inversion_of
 from inverses.plans import Hop, Inversion, Level
-from inverses.registry import Inputs, Registration, Registry, Verification, WeakInverse
+from inverses.registry import SCALAR, Inputs, Registration, Registry, Verification, WeakInverse
 from inverses.selection import cells_where
 from inverses.work import Work
 from pipelines.arrays import inside
@@ -56,6 +58,34 @@ def inversions(
                 levels = (*_above(arrow, image, level), Level(level, (inversion,), EXACT))
                 given, sweep = inputs or {port: source}, registry.sweep_of(box)
                 yield stated, attribute, Hop(box, port, image, source, levels, given, sweep)
+
+
+def intersections(
+    registry: Registry,
+    box: Box,
+    port: str,
+    image: Table | Array,
+    source: Table | Array,
+    inputs: Inputs,
+) -> Iterator[tuple[Registration, Attribute, Hop]]:
+    """Hops that ask about two scalar attributes of rows, so that what one finds cuts the other's.
+
+    Each comes once for either attribute, with a registration that is used for it, and ends at the
+    level at which it is cut.
+    """
+    arrow = Arrow(box, port, source, EXACT, registry)
+    for pair in combinations(image.attributes, 2) if isinstance(image, Table) else ():
+        hop = hop_about(arrow, image, inputs, frozenset(a.name for a in pair))
+        for number, level in enumerate(hop.levels):
+            cut = replace(hop, levels=hop.levels[: number + 1])
+            for each in _cutting(level) if COMPLETE in level.guarantee else ():
+                yield (each.verify or each.weak)[0], image.attribute(each.attribute), cut
+
+
+def _cutting(level: Level) -> list[Inversion]:
+    """The inversions of a level that are intersected with others that find something else."""
+    scalar = [i for i in level.inversions if i.nature == SCALAR and not i.by_default]
+    return scalar if len({(i.weak, i.verify) for i in scalar}) > 1 else []
 
 
 def _needed(stated: Registration, weak: list[WeakInverse]) -> list[WeakInverse]:

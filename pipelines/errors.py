@@ -32,6 +32,17 @@ class SourceChanged(Failed):
     """A source is not what it was when the run read it: run again."""
 
 
+def ended(what: str, error: Exception) -> Failed:
+    """The error for something of an author's that has ended in one, in one line.
+
+    >>> print(ended('function "tax"', ZeroDivisionError("division by zero")))
+    function "tax" failed: ZeroDivisionError: division by zero
+    """
+    reason = (str(error).splitlines() or [""])[0]
+    said = f"{what} failed: {type(error).__name__}"
+    return Failed(f"{said}: {reason:.200}" if reason else said)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Refused:
     """The error for a name that is not there, with the nearest one that is.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.bounds import ANYTHING, Bounds, trimmed
-from pipelines.errors import Failed, Refused
+from pipelines.errors import Failed, Refused, ended
 from pipelines.formulas import FUNCTIONS
 from pipelines.modules import Stating, stated_in, stating
 from pipelines.operations import OPERATIONS, Narrowed, Operation, Values
@@ -90,7 +90,7 @@ class Function:
         inside = [each & Bounds(*self.within) for each in operands]
         if self.back is not None:
             loose = wanted.loosened()
-            found = _hull(self._asked(self.back, (loose.low, loose.high))).loosened()
+            found = self._ends(self.back, (loose.low, loose.high)).loosened()
             return (inside[0] & found,)
         return tuple(self._trimmed(wanted, inside, number) for number in range(len(inside)))
 
@@ -108,7 +108,7 @@ class Function:
         """Where its values lie by what is stated, if its operands lie within these bounds."""
         ends = [(each.low, each.high) for each in inside]
         if self.limits is not None:
-            return _hull(self._asked(self.limits, *ends))
+            return self._ends(self.limits, *ends)
         return self._between(*ends) if self.turn else ANYTHING
 
     def _between(self, ends: Ends) -> Bounds:
@@ -116,6 +116,16 @@ class Function:
         first, last = self._called(np.array(ends, np.float64)).tolist()
         low, high = (first, last) if self.turn == RISES else (last, first)
         return Bounds(-inf if isnan(low) else low, inf if isnan(high) else high)
+
+    def _ends(self, function: Callable[..., Ends], *given: Ends) -> Bounds:
+        """What an author's function makes of ends, which are floats that may grow to infinity."""
+        said = self._asked(function, *((np.float64(low), np.float64(high)) for low, high in given))
+        try:
+            return _hull(said)
+        except (TypeError, ValueError):
+            raise Failed(
+                f'function "{self.name}": what is stated of {given} is {said!r:.60}, not two ends'
+            ) from None
 
     def _called(self, *given: Values) -> Values:
         # Both zeros are one number to whoever compares, so functions are given one alone.
@@ -133,9 +143,7 @@ class Function:
             with np.errstate(all="ignore"):
                 return function(*given)
         except Exception as error:
-            reason = (str(error).splitlines() or [""])[0]
-            what = f'function "{self.name}" failed: {type(error).__name__}'
-            raise Failed(f"{what}: {reason:.200}" if reason else what) from error
+            raise ended(f'function "{self.name}"', error) from error
 
 
 def _hull(ends: Ends) -> Bounds:

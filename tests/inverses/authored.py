@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from inverses.guarantees import COMPLETE, EXACT
-from inverses.registry import AGGREGATE, ANY, SCALAR, USED, Registry, WeakInverse
+from inverses.registry import AGGREGATE, ANY, SCALAR, USED, Registry, Verification, WeakInverse
 from pipelines.arrays import Ranges, block
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.boxes.extraction import ExtractAbove
 from pipelines.datasets import ELEMENT, Array, Attribute, Dataset, Location, Quantity, Type, Wind
-from pipelines.errors import Refused
+from pipelines.errors import Failed, Refused
 from pipelines.filters import Filter
 from pipelines.grids import grid_like
-from pipelines.spans import Span
+from pipelines.spans import Span, span
 
 Attributes = tuple[Attribute, ...]
 
@@ -113,6 +113,15 @@ class Clumsy(Picky):
 
 
 @dataclass(frozen=True, slots=True)
+class Frail(Picky):
+    """The same, by one who says that the work has failed where wind is missing."""
+
+    complaint: ClassVar[type[Exception]] = Failed
+
+    name: ClassVar = "frail"
+
+
+@dataclass(frozen=True, slots=True)
 class Closed(Picky):
     """The speed of no wind at all."""
 
@@ -168,16 +177,36 @@ def weak(kind: type, function: Any, **changed: Any) -> WeakInverse:
     return WeakInverse(**{**stated, **changed})
 
 
-def authored(*stated: WeakInverse) -> Registry:
+def authored(*stated: WeakInverse, verify: tuple[Verification, ...] = ()) -> Registry:
     """A registry of what one author wrote, and nothing else."""
     boxes = {each.box.name: each.box for each in stated}
-    return Registry(boxes, stated, ())
+    return Registry(boxes, stated, verify)
+
+
+def verified(function: Any) -> Registry:
+    """A registry in which a function verifies what is behind gusts."""
+    needed = frozenset({COMPLETE})
+    usual = (AGGREGATE, (USED,), EXACT, ELEMENT)
+    verification = Verification("checked", Gust, ANY, *usual, function, needs=needed)
+    return authored(weak(Gust, there, promises=needed), verify=(verification,))
 
 
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
 OF_DAMP = authored(weak(Damp, there))
-OF_PICKY_GUSTS = authored(weak(Picky, there), weak(Clumsy, there), weak(Closed, there))
+OF_PICKY_GUSTS = authored(*(weak(kind, there) for kind in (Picky, Clumsy, Frail, Closed)))
+OF_NONSENSE = {
+    'weak inverse "mine" of Gust made NoneType': authored(
+        weak(Gust, lambda box, at, source: None, name="mine")
+    ),
+    'weak inverse "mine" of Gust restricts "lat" 1 times for 2 data': authored(
+        weak(Gust, lambda box, at, source: at.to(lat=span(0)), name="mine")
+    ),
+    "made object of shape ()": verified(lambda box, at, seen, source: None),
+    "made bool of shape ()": verified(lambda box, at, seen, source: True),
+    "made int64 of shape (0,)": verified(lambda *_: np.zeros(0, int)),
+    "made float64 of shape": verified(lambda box, at, seen, source: seen["value"]),
+}
 OF_BROKEN = authored(weak(Gust, broken))
 OF_TRACES = authored(weak(Traces, there))
 OF_HALF_OF_THEM = authored(weak(Traces, there, yields=("u10",)))

@@ -18,7 +18,7 @@ from inverses.evidence import Evidence, Shown, gathered, known
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
-from inverses.registry import Registry
+from inverses.registry import SCALAR, Registry
 from inverses.samples import Sample
 from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
@@ -35,7 +35,7 @@ from pipelines.contents import held_array, held_table
 from pipelines.datasets import Attribute, Pressure, Quantity, Time
 from tests.inverses import wrong
 from tests.inverses.authored import there
-from tests.inverses.wrong import REGISTRY, is_caught, registry_with
+from tests.inverses.wrong import REGISTRY, Stated, is_caught, registry_with
 
 
 def of(kind: type) -> str:
@@ -113,6 +113,18 @@ WRONG = {
 def test_a_wrong_inverse_is_caught(case: str) -> None:
     name, kind, changed, law = WRONG[case]
     assert is_caught(registry_with(name, kind, **changed), kind, name, law)
+
+
+def test_a_scalar_attribute_that_loses_rows_to_another_is_caught() -> None:
+    def scalar(every: tuple[Stated, ...]) -> tuple[Stated, ...]:
+        return tuple(replace(s, nature=SCALAR) if s.box is Aggregate else s for s in every)
+
+    lie = replace(
+        REGISTRY, weak=scalar(REGISTRY.weak), verifications=scalar(REGISTRY.verifications)
+    )
+    (broken,) = [f for f in check(lie, Aggregate, 40) if not f.holds]
+    assert (broken.inverse, broken.law) == ("counted", "natures")
+    assert "asked together with " in str(broken.counterexample)
 
 
 @pytest.mark.parametrize("kind", [TopN, Aggregate, WindowExtreme, Label])

@@ -24,6 +24,7 @@ from tests.inverses.authored import (
     OF_GUSTS,
     OF_HALF_OF_THEM,
     OF_HEAT,
+    OF_NONSENSE,
     OF_NOWHERE,
     OF_PICKY_GUSTS,
     OF_SOME_HEAT,
@@ -32,6 +33,7 @@ from tests.inverses.authored import (
     Closed,
     Clumsy,
     Damp,
+    Frail,
     Gust,
     Hot,
     Picky,
@@ -97,11 +99,15 @@ def test_samples_that_a_box_refuses_are_left_out() -> None:
     assert said.startswith("of the answer alone, nothing is made: some wind is missing")
 
 
-def test_a_box_that_ends_in_an_error_is_shown_with_the_data_that_make_it() -> None:
-    found = {f.law: f for f in check(OF_PICKY_GUSTS, Clumsy, 40)}
+@pytest.mark.parametrize("kind, error", [(Clumsy, "ValueError"), (Frail, "Failed")])
+def test_a_box_that_ends_in_an_error_is_shown_with_the_data_that_make_it(
+    kind: type[Box], error: str
+) -> None:
+    found = {f.law: f for f in check(OF_PICKY_GUSTS, kind, 40)}
     said = str(found["runs"].counterexample)
-    assert said.startswith("it raises ValueError: some wind is missing; with clumsy() over field")
-    assert "nan" in said and "raises ValueError" in str(found["complete"].counterexample)
+    complaint = f"it raises {error}: some wind is missing"
+    assert said.startswith(f"{complaint}; with {kind.name}() over field")
+    assert "nan" in said and complaint in str(found["complete"].counterexample)
 
 
 def test_a_box_that_refuses_all_samples_is_not_tried_and_says_why() -> None:
@@ -113,7 +119,15 @@ def test_a_box_that_refuses_all_samples_is_not_tried_and_says_why() -> None:
 def test_an_inverse_that_ends_in_an_error_holds_nothing() -> None:
     found = [f for f in check(OF_BROKEN, Gust, 10) if f.inverse]
     assert {"complete", "pure", "narrowing"} <= {f.law for f in found if not f.holds}
-    assert all("it raises KeyError: 'lat'" in str(f.counterexample) for f in found if not f.holds)
+    said = [str(f.counterexample) for f in found if not f.holds]
+    assert all("""it raises Failed: "broken" of Gust failed: KeyError: 'lat'""" in s for s in said)
+
+
+@pytest.mark.parametrize("says", OF_NONSENSE)
+def test_an_inverse_that_makes_nonsense_holds_nothing_and_is_told_what_to_make(says: str) -> None:
+    broken = {f.law: f for f in check(OF_NONSENSE[says], Gust, 20) if not f.holds}
+    assert {"complete", "monotony"} <= broken.keys()
+    assert says in str(broken["complete"].counterexample)
 
 
 def test_what_no_trial_can_show_is_not_asked_of_trials() -> None:

@@ -103,6 +103,26 @@ def test_a_function_that_is_not_as_stated_is_caught(case: str) -> None:
     assert "mine(" in str(found[law].counterexample)
 
 
+def broken_ends(x: Any) -> Any:
+    raise LookupError("no such ends")
+
+
+@pytest.mark.parametrize(
+    "does, stated, says",
+    [
+        (lambda x: x[1:], {}, {"alone": "made float64 of shape (399,) of 400 values"}),
+        (lambda x: x, {"bounds": broken_ends}, {"bounds": "no such ends", "back": "no such ends"}),
+        (lambda x: x, {"back": lambda ends: ends[0]}, {"back": "not two ends"}),
+    ],
+)
+def test_a_function_that_ends_in_an_error_holds_nothing(
+    does: Any, stated: dict[str, Any], says: dict[str, str]
+) -> None:
+    broken = {f.law: f for f in check_function(registered(does, **stated), 20) if not f.holds}
+    assert broken.keys() == says.keys()
+    assert all(text in str(broken[law].counterexample) for law, text in says.items())
+
+
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> str:
     """A module whose author takes a tax that dips for one that rises."""

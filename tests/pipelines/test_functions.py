@@ -222,6 +222,25 @@ def test_a_function_that_fails_is_named_in_one_line(does: Any, says: str) -> Non
     assert "\n" not in str(failed.value)
 
 
+def stating(**stated: Any) -> Expression:
+    """The formula of a square, of which something is stated."""
+    (square,) = functions_in([module(mine=function(**stated)(named("mine", np.square)))]).values()
+    return expression("mine(x)", {"mine": square.operation})
+
+
+@pytest.mark.parametrize("said", [3, None, (1, 2, 3), ("a", "b")])
+def test_what_is_stated_of_ends_and_is_not_two_is_told_in_one_line(said: Any) -> None:
+    for stated in ({"bounds": lambda x: said}, {"back": lambda y: said}):
+        with pytest.raises(Failed, match=r'"mine": what is stated of \(\(.* not two ends$'):
+            stating(**stated).narrowed("x", 4.0, 9.0)
+
+
+def test_ends_are_floats_that_may_grow_to_infinity() -> None:
+    squared = stating(bounds=lambda x: (0, max(x[0] ** 2, x[1] ** 2)))
+    assert squared.narrowed("x", -1.0, inf) == (-inf, inf)
+    assert squared.bounds({"x": (-1e200, 1.0)}) == pytest.approx((0, inf))
+
+
 def test_a_formula_with_a_function_reads_as_the_same() -> None:
     for text in ("tax(salary) + 1", "away(a, -tax(b))", "where(tax(x) > 3, bits(x), nan)"):
         assert read(str(read(text))) == read(text)
