@@ -57,7 +57,7 @@ def test_a_source_that_cannot_be_read_is_said_before_anything_starts(
     )
     before = contents(tmp_path)
     said = ask("run", tmp_path / "p.yaml", "-w", tmp_path / "new")
-    assert_refused(said, 1, str(tmp_path / "field.nc"))
+    assert_refused(said, 2 if kind == "missing" else 1, str(tmp_path / "field.nc"))
     assert contents(tmp_path) == before
 
 
