@@ -6,21 +6,27 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from scipy import ndimage
 
 from inverses.trace import trace
-from pipelines.arrays import block, coordinate
-from pipelines.datasets import Array, Table
+from pipelines.arrays import coordinate
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
-from pipelines.tables import column, matching
 from pipelines.workspace import Workspace
 from tests.speed.benchmarks import Scale
+from tests.speed.edges import (
+    LOW,
+    Edges,
+    array_of,
+    coarser,
+    columns,
+    corners,
+    groups,
+    neighbours,
+    of_field,
+    regions,
+    storms,
+    written,
+)
 from tests.speed.every import (
     Asked,
     a_part,
@@ -31,7 +37,6 @@ from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured, side_by_side
 
-Edges = tuple[np.ndarray, np.ndarray]
 FEW = 5  # turns of what takes long
 LARGE = 200_000  # rows
 SMALLER = Aim("<=", 0.001)
@@ -39,13 +44,17 @@ SMALLER = Aim("<=", 0.001)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One box over the weather's pressure, and which of its outputs came from which inputs."""
+    """One box over the weather, and which of its outputs came from which inputs.
+
+    Edges are those of the box alone, or of all that were `captured`, where it is one of several.
+    """
 
     name: str
     box: str
     edges: Callable[[Workspace], Edges]
     where: str
     before: str = ""
+    captured: tuple[str, ...] = ("made",)
 
     def pipeline(self, field: Path) -> Pipeline:
         return Pipeline.from_text(
@@ -54,113 +63,24 @@ class Subject:
         )
 
 
-def _of_field(edges: Callable[[np.ndarray], Edges]) -> Callable[[Workspace], Edges]:
-    """Edges that the values of the field tell."""
-    return lambda workspace: edges(block(_array(workspace, "field"), "slp", {}))
-
-
-def _array(workspace: Workspace, name: str) -> Array:
-    return cast(Array, workspace.dataset(name))
-
-
-def _neighbours(values: np.ndarray) -> Edges:
-    """Every cell of a three by three window, by offsets; longitude wraps."""
-    number = np.arange(values.size).reshape(values.shape)
-    ends = []
-    for dy in (-1, 0, 1):
-        for dx in (-1, 0, 1):
-            rows = slice(max(-dy, 0), values.shape[1] - max(dy, 0))
-            other = np.roll(number, -dx, axis=2)[:, max(dy, 0) :][:, : rows.stop - rows.start]
-            ends.append((number[:, rows].ravel(), other.ravel()))
-    return np.concatenate([a for a, _ in ends]), np.concatenate([b for _, b in ends])
-
-
-def _regions(values: np.ndarray) -> Edges:
-    """Each cell below the threshold, from its region and all next to it; others from themselves."""
-    number = np.arange(values.size).reshape(values.shape)
-    outs, ins = [], []
-    for places, field in zip(number, values, strict=True):
-        labels = _labels(field < LOW)
-        outs.append(places[labels == 0])
-        ins.append(places[labels == 0])
-        for label in np.unique(labels[labels > 0]):
-            cells, around = places[labels == label], places[_with_edge(labels == label)]
-            outs.append(np.repeat(cells, len(around)))
-            ins.append(np.tile(around, len(cells)))
-    return np.concatenate(outs), np.concatenate(ins)
-
-
-def _labels(inside: np.ndarray) -> np.ndarray:
-    """Cells that hang together, across corners and round the circle too, by number."""
-    labels, _ = ndimage.label(inside, np.ones((3, 3)))
-    for y in range(len(labels)):
-        for other in range(max(y - 1, 0), min(y + 2, len(labels))):
-            one, joined = labels[y, 0], labels[other, -1]
-            if one and joined:
-                labels[labels == joined] = one
-    return np.asarray(labels)
-
-
-def _with_edge(inside: np.ndarray) -> np.ndarray:
-    """A region and all cells next to it; longitude wraps."""
-    round_ = np.pad(inside, ((0, 0), (1, 1)), mode="wrap")
-    return np.asarray(ndimage.binary_dilation(round_, np.ones((3, 3)))[:, 1:-1])
-
-
-def _coarser(values: np.ndarray) -> Edges:
-    """Each cell of a day's mean, from the steps of that day."""
-    number = np.arange(values.size).reshape(values.shape)
-    days = np.arange(len(values)) // 4
-    out = days[:, None, None] * values[0].size + number[0]
-    return out.ravel(), number.ravel()
-
-
-def _columns(values: np.ndarray) -> Edges:
-    """Each place's mean, from all of its steps."""
-    number = np.arange(values.size).reshape(values.shape)
-    return np.broadcast_to(number[0], values.shape).ravel(), number.ravel()
-
-
-def _corners(workspace: Workspace) -> Edges:
-    """Each cell of another grid, from the four about its middle, in every step."""
-    field, made = _array(workspace, "field"), _array(workspace, "made")
-    lat, lon = (_about(coordinate(field, d), coordinate(made, d)) for d in ("lat", "lon"))
-    steps, old, new = len(coordinate(field, "time")), field.shape[1:], made.shape[1:]
-    out = np.arange(new[0] * new[1]).reshape(new)
-    places = [(out, a[:, None] * old[1] + b[None, :]) for a in lat for b in lon]
-    made_in = [np.add.outer(np.arange(steps) * out.size, o).ravel() for o, _ in places]
-    used = [np.add.outer(np.arange(steps) * old[0] * old[1], i).ravel() for _, i in places]
-    return np.concatenate(made_in), np.concatenate(used)
-
-
-def _about(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two old places that are nearest to each new one."""
-    order = np.argsort(abs(new[:, None] - old[None, :]), axis=1, kind="stable")
-    return order[:, 0], order[:, 1]
-
-
-def _groups(workspace: Workspace) -> Edges:
-    """Each row of a table of groups, from the rows with its key."""
-    keys = column(matching(cast(Table, workspace.dataset("minima")), None), "time_index")
-    return np.unique(keys, return_inverse=True)[1], np.arange(len(keys))
-
-
-LOW = 99_000.0
+MINIMA = "  minima: {box: extract_minima, inputs: {field: field}}\n"
 SUBJECTS = (
-    Subject("window", "box: window_mean, inputs: {field: field}", _of_field(_neighbours),
+    Subject("window", "box: window_mean, inputs: {field: field}", of_field(neighbours),
             "time = '2000-01-02' and lat = 40 and lon = 100"),
     Subject("label", f"box: label, inputs: {{field: field}}, "
-            f"params: {{variable: slp, threshold: {LOW}, side: below}}", _of_field(_regions),
+            f"params: {{variable: slp, threshold: {LOW}, side: below}}", of_field(regions),
             "time = '2000-01-02' and lat = 60 and lon = 180"),
     Subject("resample", "box: resample_mean, inputs: {field: field}, params: {every: 4}",
-            _of_field(_coarser), "lat = 40 and lon = 100"),
+            of_field(coarser), "lat = 40 and lon = 100"),
     Subject("reduce", "box: reduce, inputs: {field: field}, params: {over: time}",
-            _of_field(_columns), "lat = 40 and lon = 100"),
+            of_field(columns), "lat = 40 and lon = 100"),
     Subject("regrid", "box: regrid, inputs: {field: field}, params: {resolution: 5.0}",
-            _corners, "time = '2000-01-02' and lat between 41 and 44 and lon between 101 and 104"),
+            corners, "time = '2000-01-02' and lat between 41 and 44 and lon between 101 and 104"),
     Subject("aggregate", "box: aggregate, inputs: {rows: minima}, "
-            "params: {keys: time_index, what: 'pressure:mean'}", _groups, "time_index = 40",
-            before="  minima: {box: extract_minima, inputs: {field: field}}\n"),
+            "params: {keys: time_index, what: 'pressure:mean'}", groups, "time_index = 40",
+            before=MINIMA),
+    Subject("cyclones", "box: identify_tracks, inputs: {minima: minima}", storms,
+            "time_index = 40", before=MINIMA, captured=("minima", "made")),
 )  # fmt: skip
 
 
@@ -180,13 +100,13 @@ def _eager(bench: Bench, scale: Scale, subject: Subject) -> list[Row]:
     def capturing(folder: Path) -> object:
         workspace = Workspace.create(folder)
         run(pipeline, workspace, bench.spark)
-        kept.append(_written(subject.edges(workspace), folder / "edges.parquet"))
+        kept.append(written(subject.edges(workspace), folder / "edges.parquet"))
         return kept[-1]
 
     turns = min(FEW, scale.turns)
     with bench.scratch() as folder:
         measured = side_by_side(plainly, capturing, turns, scale.warm_runs, folder)
-    ours = _described(bench, pipeline)
+    ours = _described(bench, subject, pipeline)
     stored = Measured((float(ours),), (float(kept[-1]),))
     note = f"{ours:,} bytes say how it was made; {kept[-1]:,} bytes hold the edges"
     return [
@@ -195,26 +115,13 @@ def _eager(bench: Bench, scale: Scale, subject: Subject) -> list[Row]:
     ]
 
 
-def _written(edges: Edges, path: Path) -> int:
-    """The bytes of edges in their best form: sorted, as differences, compressed."""
-    order = np.lexsort(edges[::-1])
-    rows = pa.table({"made": edges[0][order], "used": edges[1][order]})
-    pq.write_table(
-        rows,
-        path,
-        compression="zstd",
-        use_dictionary=False,
-        column_encoding={"made": "DELTA_BINARY_PACKED", "used": "DELTA_BINARY_PACKED"},
-    )
-    return path.stat().st_size
-
-
-def _described(bench: Bench, pipeline: Pipeline) -> int:
-    """The bytes that say how a dataset was made."""
+def _described(bench: Bench, subject: Subject, pipeline: Pipeline) -> int:
+    """The bytes that say how what has edges was made."""
     with bench.scratch() as folder:
         workspace = Workspace.create(folder / "w")
         run(pipeline, workspace, bench.spark)
-        return (workspace.path / "datasets/made/v1/dataset.json").stat().st_size
+        made = [workspace.path / f"datasets/{name}/v1" for name in subject.captured]
+        return sum((each / "dataset.json").stat().st_size for each in made)
 
 
 def again(bench: Bench, scale: Scale) -> list[Row]:
@@ -242,7 +149,7 @@ def _first(workspace: Workspace, where: str) -> str:
     """A predicate that selects one cell, whatever times the array has."""
     if "time" in where:
         return where
-    first = coordinate(_array(workspace, "made"), "time")[0].astype("datetime64[us]")
+    first = coordinate(array_of(workspace, "made"), "time")[0].astype("datetime64[us]")
     return f"{where} and time = '{first}'"
 
 
