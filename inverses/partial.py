@@ -126,7 +126,7 @@ def _made(
         one.workspace.staged(name) as stage,
         watched(one.spark, name, one.progress),
     ):
-        _, parts, found = needed(image, asked.region(schema), known, one.spark)
+        parts, found = needed(image, asked.region(schema), known, one.spark)
         frame = made_within(box, found, parts, one.spark)
         mine = mapped(frame, _keeping(kept), frame.schema)
         made = written(writing(mine, stage).toArrow(), mine, name, image.attributes)

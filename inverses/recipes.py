@@ -23,6 +23,10 @@ class Recipe:
     inputs: Mapping[str, Table | Array]
     pushes: Mapping[str, tuple[WeakInverse, ...]]
 
+    def regions(self, region: Filter) -> dict[str, Filter]:
+        """What of each input the box must see to make what lies in a region."""
+        return {port: self.region(port, region) for port in self.inputs}
+
     def region(self, port: str, region: Filter) -> Filter:
         """What of an input the box must see to make what lies in a region."""
         if isinstance(self.box, Copied):

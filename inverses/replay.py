@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import cast
 
+import networkx as nx
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,18 +28,83 @@ from pipelines.tables import GROUP_ROWS, restricted, rows_in
 from pipelines.tables import touched as groups_touched
 
 Read = tuple[Table | Array, list[Chunk] | list[Group]]
+Need = tuple[Table | Array, Filter]
 
 
 def available(
     dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
 ) -> Table | Array:
     """A dataset that can be read within a region: itself if it was kept, else made again there."""
-    if dataset.kept or not isinstance(dataset.content, NoCells | None):
+    if _readable(dataset):
         return dataset
+    return _made(needs(dataset, region, known), known, spark)[dataset.key]
+
+
+def _readable(dataset: Table | Array) -> bool:
+    return dataset.kept or not isinstance(dataset.content, NoCells | None)
+
+
+def needs(dataset: Table | Array, region: Filter, known: Recipes) -> list[Need]:
+    """A region of a dataset and what it needs of all behind it, as far back as what can be read.
+
+    Each dataset comes once, after all that is made of it, with all that any of these needs.
+    """
+    graph = _unread(dataset, known)
+    at, found = {dataset.key: region}, list[Need]()
+    for key in nx.topological_sort(graph):
+        each: Table | Array = graph.nodes[key]["dataset"]
+        inputs = [*known[key].inputs.items()] if graph.out_degree(key) else []
+        where = with_indices(at[key], each, known) if inputs else at[key]
+        found.append((each, where))
+        for port, source in inputs:
+            part = known[key].region(port, where)
+            at[source.key] = _either(at[source.key], part) if source.key in at else part
+    return found
+
+
+def _unread(dataset: Table | Array, known: Recipes) -> nx.DiGraph[Key]:
+    """What a dataset is made of, with an arrow to each input of all that cannot be read."""
+    graph: nx.DiGraph[Key] = nx.DiGraph()
+    graph.add_node(dataset.key, dataset=dataset)
+    waiting = [dataset]
+    while waiting:
+        image = waiting.pop()
+        for source in known[image.key].inputs.values():
+            if source.key not in graph:
+                graph.add_node(source.key, dataset=source)
+                waiting += [] if _readable(source) else [source]
+            graph.add_edge(image.key, source.key)
+    return graph
+
+
+def _either(one: Filter, other: Filter) -> Filter:
+    """All that either of two filters holds, and more where they tell a column by other types."""
+    both = one.spans.keys() & other.spans.keys()
+    unlike = {k for k in both if one.spans[k].low.dtype != other.spans[k].low.dtype}
+    return (one.only(*one.spans.keys() - unlike) | other.only(*other.spans.keys() - unlike)).loose()
+
+
+def _made(order: list[Need], known: Recipes, spark: SparkSession) -> dict[Key, Table | Array]:
+    """All that is needed, each made once of what was made before it unless it can be read."""
+    found: dict[Key, Table | Array] = {}
+    for each, at in reversed(order):
+        found[each.key] = each if _readable(each) else _again(each, at, found, known, spark)
+    return found
+
+
+def _again(
+    dataset: Table | Array,
+    at: Filter,
+    made: Mapping[Key, Table | Array],
+    known: Recipes,
+    spark: SparkSession,
+) -> Table | Array:
+    """A dataset that can be read within a region, made again of inputs that can be."""
     recipe = known[dataset.key]
-    at, parts, inputs = needed(dataset, region, known, spark)
+    inputs = {port: made[each.key] for port, each in recipe.inputs.items()}
     if isinstance(dataset, Array):
         return replace(dataset, content=_made_cells(dataset, cast(ArrayBox, recipe.box), inputs))
+    parts = recipe.regions(at)
     rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
     mine = rows.take(np.unique(rows_in(rows, at)[1]))
     remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
@@ -55,33 +121,33 @@ def _made_cells(array: Array, box: ArrayBox, inputs: Inputs) -> MadeCells:
 
 def needed(
     dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
-) -> tuple[Filter, dict[str, Filter], dict[str, Table | Array]]:
-    """The region in all columns it can be told by, and the parts of the inputs that it needs."""
-    recipe = known[dataset.key]
-    at = with_indices(region, dataset, known)
-    parts = {port: recipe.region(port, at) for port in recipe.inputs}
-    found = {
-        port: available(each, parts[port], known, spark) for port, each in recipe.inputs.items()
-    }
-    return at, parts, found
+) -> tuple[dict[str, Filter], dict[str, Table | Array]]:
+    """The parts of its inputs that a region of a dataset needs, and inputs to read them from."""
+    (_, at), *order = needs(dataset, region, known)
+    recipe, made = known[dataset.key], _made(order, known, spark)
+    return recipe.regions(at), {port: made[each.key] for port, each in recipe.inputs.items()}
 
 
 def read_behind(dataset: Table | Array, region: Filter, known: Recipes) -> Iterator[Read]:
     """What of datasets that were kept is read, at most, to have a region of one."""
-    if isinstance(dataset, Array) and dataset.kept:
-        some = inside(dataset, region).loose()
-        yield dataset, [c for v in dataset.variables for c, _ in touched(dataset, v, some)]
-    elif isinstance(dataset, Table) and dataset.kept:
-        yield dataset, [dataset.groups[n] for n, _ in groups_touched(dataset, region)]
+    if dataset.kept:
+        yield _read(dataset, region)
     else:
         yield from read_beside(dataset, region, known)
 
 
 def read_beside(image: Table | Array, region: Filter, known: Recipes) -> Iterator[Read]:
     """What of datasets that were kept is read, at most, to have all inputs behind a region."""
-    at, recipe = with_indices(region, image, known), known[image.key]
-    for port, each in recipe.inputs.items():
-        yield from read_behind(each, recipe.region(port, at), known)
+    _, *order = needs(image, region, known)
+    return (_read(each, at) for each, at in order if each.kept)
+
+
+def _read(dataset: Table | Array, region: Filter) -> Read:
+    """What of a dataset that was kept is read to have a region of it."""
+    if isinstance(dataset, Array):
+        some = inside(dataset, region).loose()
+        return dataset, [c for v in dataset.variables for c, _ in touched(dataset, v, some)]
+    return dataset, [dataset.groups[n] for n, _ in groups_touched(dataset, region)]
 
 
 def made_within(
@@ -170,4 +236,4 @@ class Again:
 
     def inputs(self, hop: Hop, region: Filter) -> Inputs:
         """All inputs of a hop's box, readable where they are behind a region."""
-        return needed(hop.image, region, self.recipes, self.spark)[2]
+        return needed(hop.image, region, self.recipes, self.spark)[1]

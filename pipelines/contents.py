@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +58,31 @@ class HeldRows:
         return self.rows.slice(index * self.in_group, self.in_group)
 
 
+class Recent(OrderedDict[Any, Any]):
+    """The last few of what was made, at hand where it was made and nowhere else.
+
+    >>> few = Recent()
+    >>> [few.made(n % 5, lambda: print("made", n) or n) for n in (0, 1, 5)]
+    made 0
+    made 1
+    [0, 1, 0]
+    """
+
+    FEW = 4
+
+    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made by a name, made now if it is not at hand."""
+        if key not in self:
+            self[key] = make()
+        self.move_to_end(key)
+        if len(self) > self.FEW:
+            self.popitem(last=False)
+        return self[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recent, ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeCells:
     """Cells that a box makes of its inputs when they are read, as a run would write them."""
@@ -65,12 +91,15 @@ class MadeCells:
     inputs: Mapping[str, Dataset]
     coordinates: Mapping[str, NDArray[Any]]
     dtype: Any
+    blocks: Recent = field(default_factory=Recent)
 
     def coordinate(self, dim: str) -> NDArray[Any]:
         return self.coordinates[dim]
 
     def values(self, variable: str, ranges: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
-        found = np.asarray(self.box.block(self.inputs, ranges)[variable], self.dtype)
+        where = tuple(ranges.items())
+        made = self.blocks.made(where, lambda: self.box.block(self.inputs, ranges))
+        found = np.array(made[variable], self.dtype)
         if found.shape != tuple(stop - start for start, stop in ranges.values()):
             raise Failed(f'box "{self.box.name}" made another block than the one asked for')
         return found

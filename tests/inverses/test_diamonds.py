@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.guarantees import EXACT, names, wish
+from inverses.impact import impact
+from inverses.partial import run_only
 from inverses.planner import plan
 from inverses.proof import prove
 from inverses.registry import Registry
@@ -145,3 +147,39 @@ def test_nobody_promises_what_is_behind_a_time_alone(
     selection = select(workspace, "calm", None, ["time"])
     planned = plan(workspace, selection, EXACT, Registry.of())
     assert names(planned.guarantee) == ["complete"]
+
+
+def in_rungs(step: str, rungs: int, source: Path, keep: str) -> Pipeline:
+    """So many of a step one after another, of which the last finds what is high."""
+    text = f"name: rungs\nsources: {{made0: {{path: {source}}}}}\nboxes:\n"
+    for n in range(rungs):
+        text += f"  made{n + 1}: {{{step.format(n)}, keep: {keep}}}\n"
+    last = f"inputs: {{field: made{rungs}}}, params: {{variable: slp, threshold: -9}}"
+    return Pipeline.from_text(f"{text}  found: {{box: extract_above, {last}}}\n")
+
+
+BY_ITSELF = (
+    "box: combine, inputs: {{field: made{0}, other: made{0}}}, "
+    "params: {{formula: slp + 0.5 * other_slp, result: slp}}"
+)
+OF_ALL_VARIABLES = "box: rolling_mean, inputs: {{field: made{}}}, params: {{window: 3}}"
+
+
+@pytest.mark.parametrize("step, wind", [(BY_ITSELF, ()), (OF_ALL_VARIABLES, ("u10", "v10"))])
+def test_what_many_ways_lead_to_is_made_again_once(
+    step: str, wind: tuple[str, ...], tmp_path: Path
+) -> None:
+    field = np.random.default_rng(5).normal(0, 1, (8, 6, 12))
+    grid(field, wind=wind).to_zarr(tmp_path / "field", consolidated=False)
+    rungs, all_cells = 7, field.size * (1 + len(wind))
+    few, part = (Workspace.create(tmp_path / name) for name in ("few", "part"))
+    run(in_rungs(step, rungs, tmp_path / "field", "false"), few, HERE)
+    with reading() as read:
+        run_only(in_rungs(step, rungs, tmp_path / "field", "true"), part, HERE, "found: lat > 20")
+    assert read["made0"] <= 2 * all_cells
+    with reading() as read:
+        trace(few, "found", "lat > 20 and time_index = 4", spark=HERE)
+    assert read["made0"] <= 2 * rungs * all_cells
+    with reading() as read:
+        impact(few, "made0", "lat > 20", spark=HERE)
+    assert read["made0"] <= 4 * rungs * all_cells
