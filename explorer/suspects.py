@@ -33,8 +33,9 @@ class Suspect:
 
 
 def suspects(answer: Answer, most: int = 5) -> list[Suspect]:
-    """What stands out among the cells of an answer, worst first."""
-    every = [s for f in answer.lineage.values() if isinstance(f.dataset, Array) for s in _in(f)]
+    """What stands out among the cells of an answer, worst first; around those that were kept."""
+    arrays = [f for f in answer.lineage.values() if isinstance(f.dataset, Array)]
+    every = [s for f in arrays if f.dataset.kept for s in _in(f)]
     return sorted(every, key=lambda s: -s.weight)[:most]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +16,16 @@ import pytest
 import xarray as xr
 from pyspark.sql import SparkSession
 
+from explorer.bundle import bundle
 from explorer.cells import traced_rows
+from explorer.evidence import opened
 from explorer.export import export
+from explorer.suspects import suspects
 from inverses.answer import Answer
+from inverses.proof import prove
 from inverses.trace import trace
 from pipelines.datasets import Array
+from pipelines.errors import Refused
 from pipelines.pipeline import Pipeline
 from pipelines.run import run
 from pipelines.workspace import Workspace
@@ -162,18 +169,42 @@ def test_what_is_behind_a_track_is_exported_from_the_source_alone(
     assert int(data["slp_traced"].sum()) == answer.cells("world").num_rows
 
 
+LOW = """
+    name: low
+    sources: {{world: {{path: {file}, kind: array}}}}
+    boxes:
+      low: {{box: threshold, inputs: {{field: world}}, params: {{high: 100000}}, keep: {keep}}}
+      cells: {{box: extract_above, inputs: {{field: low}}, params: {{variable: inside}}}}
+"""
+
+
+def low(keep: str, folder: Path) -> Pipeline:
+    """Where pressure is low, as an array and as rows."""
+    return Pipeline.from_text(LOW.format(file=LAYOUTS["windless"].at(folder), keep=keep))
+
+
 def test_of_several_arrays_a_box_is_of_the_one_that_is_a_source(
     spark: SparkSession, workspace: Workspace, tmp_path: Path
 ) -> None:
-    text = """
-        name: low
-        sources: {world: {path: FILE, kind: array}}
-        boxes:
-          low: {box: threshold, inputs: {field: world}, params: {high: 100000}}
-          cells: {box: extract_above, inputs: {field: low}, params: {variable: inside}}
-    """.replace("FILE", str(LAYOUTS["windless"].at(tmp_path)))
-    run(Pipeline.from_text(text), workspace, spark)
+    run(low("true", tmp_path), workspace, spark)
     answer = trace(workspace, "cells", "time_index = 2", spark=spark)
     assert set(answer.lineage) == {"low", "world"}
     data = plainly(export(answer, tmp_path / "cells.nc"))
     assert int(data["slp_traced"].sum()) == answer.cells("world").num_rows > 0
+
+
+def test_of_an_array_that_was_not_kept_there_are_rows_and_no_box(
+    spark: SparkSession, workspace: Workspace, tmp_path: Path
+) -> None:
+    run(low("false", tmp_path), workspace, spark)
+    answer = trace(workspace, "cells", "time_index = 2", spark=spark)
+    proof = prove(answer, spark)
+    assert all(each.dataset == "world" for each in suspects(answer))
+    path = bundle(replace(answer, proof=proof), tmp_path / "cells.whence.zip")
+    with ZipFile(path) as file:
+        parts = {Path(n).name for n in file.namelist() if n.startswith("cells/")}
+    assert parts == {"low.parquet", "world.parquet", "world.nc"}
+    assert opened(path).answer["proof"]["holds"] and proof.holds
+    only_low = replace(answer, found={k: f for k, f in answer.found.items() if k[0] != "world"})
+    with pytest.raises(Refused, match='"low" was not kept, so there is no box of it'):
+        export(only_low, tmp_path / "cells.nc")

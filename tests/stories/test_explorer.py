@@ -77,6 +77,8 @@ def test_by_mouse_the_wrong_point_is_found_traced_and_taken_home(
     until(page, lambda: lit(page))
     assert lit(page) == behind and len(behind) == 9
     page.get_by_text("stuck: exactly 87,100").wait_for()
+    page.get_by_role("button", name="Prove it by replay").click()
+    page.get_by_text("Proved: run again on this alone").wait_for()
     page.get_by_role("button", name="Pin this answer").click()
     page.get_by_text("Pinned").wait_for()
     page.get_by_role("tab", name="Export").click()
