@@ -59,6 +59,31 @@ def pipelines_over_a_large_table(home: Path, count: int) -> Iterator[tuple[str, 
         yield name, Pipeline.from_text(text)
 
 
+UNKEPT = {
+    "arrays": """
+  smooth: {box: window_mean, inputs: {field: field}, keep: false}
+  calm: {box: rolling_mean, inputs: {field: smooth}, params: {window: 3}, keep: false}
+  steep: {box: window_extreme, inputs: {field: calm}, keep: false}
+  made: {box: extract_above, inputs: {field: steep}, params: {variable: a, threshold: 1.0}}
+""",
+    "tables": """
+  twice: {box: map_rows, inputs: {rows: rows}, params: {column: z, formula: x + y}, keep: false}
+  few: {box: filter_rows, inputs: {rows: twice}, params: {where: z > 1}, keep: false}
+  first: {box: rank, inputs: {rows: few}, params: {by: z, keys: k}, keep: false}
+  made: {box: filter_rows, inputs: {rows: first}, params: {where: rank <= 3}}
+""",
+}
+
+
+def pipelines_that_keep_nothing_between(home: Path) -> Iterator[tuple[str, Pipeline, Asked]]:
+    """Boxes one after the other, over arrays or tables, of which only the last one's is kept."""
+    field, rows = smooth_field(home / "field.zarr"), _rows(home / "rows.parquet")
+    sources = {"field": {"path": str(field)}, "rows": {"path": str(rows), "kind": "table"}}
+    for name, boxes in UNKEPT.items():
+        text = yaml.safe_dump({"name": "unkept", "sources": sources})
+        yield name, Pipeline.from_text(f"{text}boxes:{boxes}"), asked
+
+
 def asked(workspace: Workspace) -> str | None:
     """One datum in the middle of what was made."""
     made = workspace.dataset("made")

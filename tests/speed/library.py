@@ -32,11 +32,13 @@ from tests.speed.every import (
     a_part,
     pipelines_of_every_box,
     pipelines_over_a_large_table,
+    pipelines_that_keep_nothing_between,
 )
 from tests.speed.fields import Bench
 from tests.speed.rows import Aim, Row
 from tests.speed.sides import Measured, side_by_side
 
+Pipelines = Callable[[Path], Iterator[tuple[str, Pipeline, Asked]]]
 FEW = 5  # turns of what takes long
 LARGE = 200_000  # rows
 SMALLER = Aim("<=", 0.001)
@@ -155,14 +157,21 @@ def _first(workspace: Workspace, where: str) -> str:
 
 def worst(bench: Bench, scale: Scale) -> list[Row]:
     """The dearest traces of one datum, of a part and of all, against running boxes again."""
+    kept = _worst(bench, pipelines_of_every_box)
+    unkept = _worst(bench, pipelines_that_keep_nothing_between, ", nothing kept between")
+    return [*kept, *unkept, _of_large_table(bench)]
+
+
+def _worst(bench: Bench, pipelines: Pipelines, how: str = "") -> Iterator[Row]:
+    """The dearest trace through some pipelines of one datum, of a part and of all."""
     found: dict[str, dict[str, Measured]] = defaultdict(dict)
     with bench.scratch() as home, bench.scratch() as folder:
-        for name, pipeline, asked in pipelines_of_every_box(home):
+        for name, pipeline, asked in pipelines(home):
             workspace = Workspace.create(home / name)
             run(pipeline, workspace, bench.spark)
             for of, where in _selections(workspace, asked):
                 found[of][name] = _compared(bench, pipeline, workspace, where, folder)
-    return [*(_dearest(of, each) for of, each in found.items()), _of_large_table(bench)]
+    return (_dearest(of + how, each) for of, each in found.items())
 
 
 def _selections(workspace: Workspace, asked: Asked) -> Iterator[tuple[str, str | None]]:
@@ -189,7 +198,7 @@ def _of_large_table(bench: Bench) -> Row:
 def _dearest(of: str, found: Mapping[str, Measured]) -> Row:
     slowest = max(found, key=lambda name: found[name].ratio)
     listed = ", ".join(f"{name} {m.ratio:.2g}x" for name, m in found.items())
-    notes = (f"{slowest} is the slowest of {len(found)} boxes", listed)
+    notes = (f"{slowest} is the slowest of {len(found)}", listed)
     return Row(f"worst trace, {of}, against re-run", Aim("<=", 2), found[slowest], notes=notes)
 
 

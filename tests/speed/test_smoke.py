@@ -14,7 +14,7 @@ from pipelines.boxes.landcover import Label
 from pipelines.contents import held_array
 from pipelines.datasets import Attribute, Pressure, Time
 from pipelines.pipeline import Pipeline
-from tests.speed import edges, library, storms
+from tests.speed import edges, every, library, storms
 from tests.speed.__main__ import BENCHMARKS, main
 from tests.speed.benchmarks import BENCHMARKS as CORE
 from tests.speed.benchmarks import Scale, storm_tracker
@@ -67,6 +67,7 @@ def test_a_benchmark_of_the_library_gives_ratios(
     monkeypatch.setattr(library, "LARGE", 3000)
     monkeypatch.setattr(library, "SUBJECTS", [library.SUBJECTS[1], library.SUBJECTS[-1]])
     monkeypatch.setattr(library, "pipelines_of_every_box", two_of_every_box)
+    monkeypatch.setattr(every, "UNKEPT", {"tables": every.UNKEPT["tables"]})
     rows = BENCHMARKS[name](bench, TINY)
     assert rows and all(row.measured and row.measured.ratio > 0 for row in rows)
 
