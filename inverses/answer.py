@@ -77,13 +77,15 @@ def shown(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_coordinates(array: Array, filter_: Filter) -> Filter:
-    """A filter on an array's indices as one on its coordinates."""
+    """A filter on an array's indices as one on its coordinates, in whichever order these are."""
     spans = {}
     for dim, each in filter_.spans.items():
         values = shown(coordinate(array, dim))
         last = len(values) - 1
-        low, high = values[np.clip(each.low, 0, last)], values[np.clip(each.high, 0, last)]
-        spans[dim] = Span(np.minimum(low, high), np.maximum(low, high))
+        cuts = np.column_stack([np.clip(each.low, 0, last), np.clip(each.high, 0, last) + 1])
+        ended = np.append(values, values[-1:])
+        least, greatest = (f.reduceat(ended, cuts.ravel()) for f in (np.minimum, np.maximum))
+        spans[dim] = Span(least[::2], greatest[::2])
     return Filter(filter_.owner, spans)
 
 
