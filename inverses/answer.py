@@ -57,10 +57,10 @@ class Found:
         array = self.dataset
         kinds = np.array(array.variables, object)[column(self.rows, "variable")]
         index = {d: column(self.rows, d) for d in array.dims}
-        named = {d: shown(coordinate(array, d)[i]) for d, i in index.items()}
+        named = {d: in_column(shown(coordinate(array, d)[i])) for d, i in index.items()}
         numbered = {f"{d}_index": i for d, i in index.items()}
         value = self.rows["value"]
-        return pa.table({"variable": kinds, **named, **numbered, "value": value})
+        return pa.table({"variable": in_column(kinds), **named, **numbered, "value": value})
 
     def text(self) -> str:
         """Where the weak inverses looked, in coordinates."""
@@ -74,6 +74,11 @@ def shown(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
     return values if values.dtype.kind != "O" else np.array([str(v) for v in values], object)
+
+
+def in_column(values: NDArray[Any]) -> pa.Array:
+    """Values as a column holds them, of texts even where there are none."""
+    return pa.array(values, pa.string() if values.dtype.kind == "O" else None)
 
 
 def in_coordinates(array: Array, filter_: Filter) -> Filter:
