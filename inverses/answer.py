@@ -16,7 +16,7 @@ from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
-from pipelines.spans import Span
+from pipelines.spans import Span, extremes
 from pipelines.tables import column
 
 SAMPLE = 10
@@ -87,10 +87,8 @@ def in_coordinates(array: Array, filter_: Filter) -> Filter:
     for dim, each in filter_.spans.items():
         values = shown(coordinate(array, dim))
         last = len(values) - 1
-        cuts = np.column_stack([np.clip(each.low, 0, last), np.clip(each.high, 0, last) + 1])
-        ended = np.append(values, values[-1:])
-        least, greatest = (f.reduceat(ended, cuts.ravel()) for f in (np.minimum, np.maximum))
-        spans[dim] = Span(least[::2], greatest[::2])
+        low, high = np.clip(each.low, 0, last), np.clip(each.high, 0, last)
+        spans[dim] = Span(*extremes(values, low, high))
     return Filter(filter_.owner, spans)
 
 
