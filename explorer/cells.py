@@ -14,7 +14,7 @@ from explorer import cf
 from inverses.answer import Answer, Found
 from inverses.guarantees import names
 from pipelines.arrays import opened
-from pipelines.datasets import Array
+from pipelines.datasets import Array, check_kept
 from pipelines.errors import Refused, TooDear
 from pipelines.sources import check_unchanged
 from pipelines.tables import column
@@ -91,6 +91,7 @@ def box_of(found: Found) -> Index:
     """The indices along each dimension of the smallest box around what was found in an array."""
     array = found.dataset
     assert isinstance(array, Array)
+    check_kept(array)
     if not found.rows.num_rows:
         raise Refused("no cell was traced, so there is no box to export; export .csv")
     if not array.kept:

@@ -13,6 +13,7 @@ from inverses.answer import Found
 from pipelines.arrays import inside
 from pipelines.datasets import Array
 from pipelines.filters import Filter, lattice
+from pipelines.spans import extremes
 from pipelines.tables import column
 
 MOST = 5000
@@ -77,8 +78,8 @@ def _crossing(outline: Filter, array: Array, fixed: Mapping[str, int]) -> Filter
 
 
 def _ends(axis: Any, low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Where ranges of indices begin and end along an axis, whichever way the indices run."""
+    """Where ranges of indices begin and end along an axis, in whichever order the indices are."""
     place = np.zeros(int(axis.order.max()) + 1, int)
     place[axis.order[::-1]] = np.arange(len(axis.order))[::-1]
-    ends = np.sort([place[low], place[high]], axis=0)
-    return axis.edges[ends[0]], axis.edges[ends[1] + 1]
+    first, last = extremes(place, low, high)
+    return axis.edges[first], axis.edges[last + 1]

@@ -16,7 +16,7 @@ from pipelines.arrays import coordinate
 from pipelines.datasets import Array, Key, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter
-from pipelines.spans import Span
+from pipelines.spans import Span, extremes
 from pipelines.tables import column
 
 SAMPLE = 10
@@ -57,10 +57,10 @@ class Found:
         array = self.dataset
         kinds = np.array(array.variables, object)[column(self.rows, "variable")]
         index = {d: column(self.rows, d) for d in array.dims}
-        named = {d: shown(coordinate(array, d)[i]) for d, i in index.items()}
+        named = {d: in_column(shown(coordinate(array, d)[i])) for d, i in index.items()}
         numbered = {f"{d}_index": i for d, i in index.items()}
         value = self.rows["value"]
-        return pa.table({"variable": kinds, **named, **numbered, "value": value})
+        return pa.table({"variable": in_column(kinds), **named, **numbered, "value": value})
 
     def text(self) -> str:
         """Where the weak inverses looked, in coordinates."""
@@ -76,14 +76,19 @@ def shown(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.dtype.kind != "O" else np.array([str(v) for v in values], object)
 
 
+def in_column(values: NDArray[Any]) -> pa.Array:
+    """Values as a column holds them, of texts even where there are none."""
+    return pa.array(values, pa.string() if values.dtype.kind == "O" else None)
+
+
 def in_coordinates(array: Array, filter_: Filter) -> Filter:
-    """A filter on an array's indices as one on its coordinates."""
+    """A filter on an array's indices as one on its coordinates, in whichever order these are."""
     spans = {}
     for dim, each in filter_.spans.items():
         values = shown(coordinate(array, dim))
         last = len(values) - 1
-        low, high = values[np.clip(each.low, 0, last)], values[np.clip(each.high, 0, last)]
-        spans[dim] = Span(np.minimum(low, high), np.maximum(low, high))
+        low, high = np.clip(each.low, 0, last), np.clip(each.high, 0, last)
+        spans[dim] = Span(*extremes(values, low, high))
     return Filter(filter_.owner, spans)
 
 

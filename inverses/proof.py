@@ -46,7 +46,7 @@ def _compared(answer: Answer, made_again: MadeAgain, spark: SparkSession) -> Pro
     """How much of a selection there is in what is made again."""
     selected = len(answer.plan.selection)
     try:
-        same = _given_back(answer, made_again(answer, spark))
+        same = _given_back(answer, made_again(answer, spark), spark)
     except WhenceError as error:
         return Proof(selected, 0, str(error))
     return Proof(selected, int(same.sum()))
@@ -171,7 +171,7 @@ def _is_in(again: Table | Array, found: Found, answer: Answer) -> bool:
     return all(_same(cells_at(again, v, at), kept).all() for v, at, kept in cells)
 
 
-def _given_back(answer: Answer, again: Table | Array) -> NDArray[np.bool_]:
+def _given_back(answer: Answer, again: Table | Array, spark: SparkSession) -> NDArray[np.bool_]:
     """Which of the selected data the boxes have made again."""
     selection = answer.plan.selection
     if isinstance(again, Table):
@@ -183,7 +183,8 @@ def _given_back(answer: Answer, again: Table | Array) -> NDArray[np.bool_]:
     asked = _asked(answer, again.key) & set(again.variables)
     if not asked:
         raise Failed("coordinates alone have no values that could come back")
-    pairs = [(cells_at(each, v, index) for each in (selection.dataset, again)) for v in asked]
+    was = cast(Array, available(selection.dataset, _region(answer), answer.plan.recipes, spark))
+    pairs = [(cells_at(each, v, index) for each in (was, again)) for v in asked]
     return np.asarray(np.all([_same(one, other) for one, other in pairs], axis=0))
 
 

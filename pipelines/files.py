@@ -49,7 +49,8 @@ def _zarr(path: str) -> File:
         path, engine="zarr", consolidated=False, drop_variables=unread,
         cache=False, chunks=None, decode_timedelta=False,
     )  # fmt: skip
-    return File(data, lambda: None)
+    # A store lists its arrays in any order, and in another the next time.
+    return File(data[sorted(map(str, data.variables))], lambda: None)
 
 
 def _netcdf(path: str) -> File:

@@ -101,6 +101,18 @@ def everything(dtype: np.dtype[Any], size: int) -> Span:
     return Span(np.full(size, low, dtype), np.full(size, high, dtype))
 
 
+def extremes(values: Values, low: Values, high: Values) -> tuple[Values, Values]:
+    """The least and the greatest of values at each range of positions, both ends included.
+
+    >>> extremes(np.array([3, 1, 2]), np.array([0, 2]), np.array([1, 2]))
+    (array([1, 2]), array([3, 2]))
+    """
+    cuts = np.column_stack([low, high + 1]).ravel()
+    ended = np.append(values, values[-1:])
+    least, greatest = (f.reduceat(ended, cuts)[::2] for f in (np.minimum, np.maximum))
+    return least, greatest
+
+
 def told(low: Any, high: Any) -> str:
     """A range in words; nothing if it restricts nothing."""
     if (low, high) == least_and_greatest(np.asarray(low).dtype):

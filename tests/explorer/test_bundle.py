@@ -9,9 +9,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 import xarray as xr
 from prov.model import ProvDocument
@@ -28,12 +30,16 @@ from inverses import words
 from inverses.answer import Answer
 from inverses.trace import trace
 from pipelines.errors import Failed, Refused, SourceChanged, TooDear
+from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
 from pipelines.workspace import Workspace
 from tests.explorer.traced import traced
 from tests.faults.bundler import untraced
-from tests.files import LAYOUTS
+from tests.files import LAYOUTS, grid, pressures
 
 ROOT = Path(__file__).parents[2]
+HERE = cast(SparkSession, Here(2))
 WHERE = "track = 600001800129 and time = '2000-01-16'"
 
 
@@ -201,6 +207,38 @@ def test_a_dataset_may_have_any_name_that_datasets_have(demo: Workspace, tmp_pat
     assert f"cells/{quote(name)}.parquet" in {
         e.id for e in ROCrate(tmp_path / "unpacked").data_entities
     }
+
+
+UNKEPT = """
+name: unkept
+sources: {world: {path: world.nc}}
+boxes:
+  smooth: {box: window_mean, inputs: {field: world}, keep: false}
+  thin: {box: select, inputs: {field: smooth}, params: {lon: 2}}
+  top: {box: window_extreme, inputs: {field: world}, params: {lat: 1, lon: 1}}
+"""
+
+
+@pytest.fixture
+def unkept(tmp_path: Path) -> Workspace:
+    values = np.where(np.arange(16) == 0, np.nan, pressures())
+    grid(values, wind=()).to_netcdf(tmp_path / "world.nc")
+    workspace = Workspace.create(tmp_path / "w")
+    run(Pipeline.from_text(UNKEPT, base=tmp_path), workspace, HERE)
+    return workspace
+
+
+def test_cells_that_were_not_kept_are_bundled_as_rows(unkept: Workspace, tmp_path: Path) -> None:
+    answer = trace(unkept, "thin", "lat = 45 and lon = 45", spark=HERE)
+    target = bundle(answer, tmp_path / "cells.whence.zip")
+    assert opened(target).cells["smooth"].equals(answer.cells("smooth"))
+    with ZipFile(target) as file:
+        assert {n for n in file.namelist() if n.endswith(".nc")} == {"cells/world.nc"}
+
+
+def test_that_nothing_was_found_is_bundled_too(unkept: Workspace, tmp_path: Path) -> None:
+    answer = trace(unkept, "top", "lon = 0", spark=HERE)
+    assert opened(bundle(answer, tmp_path / "none.whence.zip")).cells["world"].num_rows == 0
 
 
 def test_cells_too_far_apart_for_a_box_are_bundled_as_rows(

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.highlight import outlined
 from explorer.places import Axis, Plane, coastlines
+from pipelines.filters import where
+from pipelines.spans import span
+from tests.inverses.grids import changed, plain_array
 
 STEPS = st.lists(st.floats(0.1, 5), min_size=1, max_size=60)
 
@@ -50,6 +54,14 @@ def test_a_cell_is_drawn_where_a_click_finds_it(
     box = {k: v[0] for k, v in plane.boxes(np.array([row]), np.array([column])).items()}
     middle = (box["left"] + box["right"]) / 2, (box["bottom"] + box["top"]) / 2
     assert plane.cell(*middle) == {"lon": column, "lat": row}
+
+
+def test_a_frame_is_around_all_cells_of_a_part_that_begins_west_of_the_seam() -> None:
+    array = changed(plain_array((1, 3, 5)), {"lon": np.array([340.0, 350, 0, 10, 20])})
+    plane, at = Plane.of(array, "lat", "lon"), where(lon=span(1, 3), lat=span(0), time=span(0))
+    (frame,) = zip(*outlined(at, array, {"time": 0}, plane).values(), strict=True)
+    left, right, *_ = frame
+    assert left < 0 and right > 350
 
 
 def test_the_cell_at_the_seam_is_drawn_on_both_sides() -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pipelines.arrays import Ranges, block
+from pipelines.arrays import Ranges, block, coordinate
 from pipelines.boxes.box import ArrayBox, Grid, Port, param
 from pipelines.datasets import Array, Attribute, Dataset
 from pipelines.grids import grid_like
@@ -75,6 +75,21 @@ class Levelled(Bare):
 
     def whole(self, values: np.ndarray) -> np.ndarray:
         return values - values.mean(axis=(1, 2), keepdims=True)
+
+
+@dataclass(frozen=True)
+class Lately(Bare):
+    """The last eight steps, which are all of a small field."""
+
+    name: ClassVar = "lately"
+
+    def grid(self, inputs: Mapping[str, Dataset]) -> Grid:
+        field = inputs["field"]
+        assert isinstance(field, Array)
+        return grid_like(field, field.attributes, {"time": coordinate(field, "time")[-8:]})
+
+    def whole(self, values: np.ndarray) -> np.ndarray:
+        return values[-8:]
 
 
 @dataclass(frozen=True)

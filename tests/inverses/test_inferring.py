@@ -35,6 +35,7 @@ boxes:
   drifted: {box: drifted, inputs: {field: world}}
   levelled: {box: levelled, inputs: {field: world}}
   choosy: {box: choosy, inputs: {field: world}}
+  lately: {box: lately, inputs: {field: world}}
   smooth: {box: window_mean, inputs: {field: drifted}}
 """
 SHAPE = (12, 18, 36)
@@ -111,8 +112,9 @@ def test_unless_it_is_asked_for_everything_is_the_answer(workspace: Workspace) -
     assert not any("inferred" in hop for hop in answer.to_json()["hops"])
 
 
-def test_a_box_that_cannot_be_probed_has_the_default(workspace: Workspace) -> None:
-    answer = asked(workspace, "choosy")
+@pytest.mark.parametrize("name", ["choosy", "lately"])
+def test_a_box_that_cannot_be_probed_has_the_default(workspace: Workspace, name: str) -> None:
+    answer = asked(workspace, name)
     assert answer.lineage["world"].cells == np.prod(SHAPE)
     assert names(answer.guarantee("world")) == ["complete"]
 

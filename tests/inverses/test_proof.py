@@ -95,6 +95,24 @@ def test_however_small_values_are_others_do_not_prove_them(scale: float, tmp_pat
         assert not prove(each, HERE).holds
 
 
+UNKEPT = """
+name: unkept
+sources: {{field: {{path: {}}}}}
+boxes:
+  half: {{box: calculate, inputs: {{field: field}}, params: {{formula: slp / 2}}, keep: false}}
+  smooth: {{box: window_mean, inputs: {{field: half}}, keep: false}}
+"""
+
+
+def test_cells_that_were_not_kept_come_back_too(tmp_path: Path) -> None:
+    grid(np.random.default_rng(1).normal(0, 1, (3, 6, 8)), wind=()).to_netcdf(tmp_path / "f.nc")
+    workspace = Workspace.create(tmp_path / "w")
+    run(Pipeline.from_text(UNKEPT.format(tmp_path / "f.nc")), workspace, HERE)
+    answer = trace(workspace, "smooth", "lat > 80 and lon = 45", spark=HERE)
+    assert prove(answer, HERE).holds
+    assert not any(prove(each, HERE).holds for each in lacking(answer, "field"))
+
+
 def test_coordinates_alone_cannot_come_back(tmp_path: Path) -> None:
     answer = trace(counted(tmp_path, 1.0), "smooth", "lat > 80", ["time"], spark=HERE)
     assert "not proved" in prove(answer, HERE).text()

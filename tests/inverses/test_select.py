@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cftime
 import numpy as np
@@ -17,6 +17,7 @@ from pipelines.boxes.select import Select, Subset
 from pipelines.datasets import Array
 from pipelines.errors import Refused
 from pipelines.filters import Filter
+from pipelines.here import Here
 from pipelines.moments import between
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
@@ -120,6 +121,20 @@ def test_a_part_over_the_seam_is_traced_on_spark(spark: SparkSession, tmp_path: 
     answer = traced({"air": field}, boxes, "thin", "lat = 18", spark, tmp_path)
     assert cells(answer, "air") == {(1, 2, 6), (1, 2, 1)}
     assert answer.guarantee("air") == EXACT
+
+
+def test_what_is_found_is_told_within_its_coordinates_over_the_seam_too(tmp_path: Path) -> None:
+    boxes = """
+  atlantic: {box: subset, inputs: {field: air}, params: {west: -90, east: 45}}
+  smooth: {box: window_mean, inputs: {field: atlantic}, params: {lat: 1}}
+"""
+    field = np.arange(96, dtype=np.float32).reshape(2, 6, 8)
+    here = cast(SparkSession, Here(2))
+    asked = "lon = 315 and lat = 18 and time = '2001-03-01'"
+    answer = traced({"air": field}, boxes, "smooth", asked, here, tmp_path)
+    assert set(answer.cells("atlantic")["lon"].to_pylist()) == {270, 315, 0}
+    told = "time = 2001-03-01T00:00 and lat = 18 and lon 0..315"
+    assert answer.lineage["atlantic"].text() == told
 
 
 def test_parts_say_whether_they_still_go_round() -> None:

@@ -146,6 +146,11 @@ def changed(**coordinates: Any) -> xr.Dataset:
     return grid(pressures()).assign_coords(coordinates)
 
 
+def in_radians() -> xr.Dataset:
+    places = {"units": "radians", "standard_name": "longitude"}
+    return changed(lon=("lon", np.linspace(0, 6, 16), places))
+
+
 def in_knots() -> xr.Dataset:
     data = grid(pressures())
     data["u10"].attrs["units"] = "knots"
@@ -167,6 +172,7 @@ def two_clocks() -> xr.Dataset:
         (lambda: changed(time=np.arange(STEPS)), "hours since 1900-01-01"),
         (lambda: changed(lat=np.arange(9) * 1e5), "latitudes are not all degrees"),
         (lambda: changed(lon=np.linspace(0, 360, 16)), "first longitude again at the end"),
+        (in_radians, "longitudes are not all degrees"),
         (in_knots, "in knots, not in m s-1"),
         (two_clocks, "time may be forecast_time or time"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,17 @@ def test_every_variable_of_the_grid_is_part_of_the_source(tmp_path: Path) -> Non
         t2m=(("time", "lat", "lon"), pressures()), station=("time", [0.0] * STEPS)
     )
     assert source_at(written(data, tmp_path)).variables == ["slp", "u10", "v10", "t2m"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_first_variable_of_a_store_is_the_same_each_time(
+    zarr_format: Literal[2, 3], tmp_path: Path
+) -> None:
+    data = grid(pressures(), "t2m", units=None, wind=())
+    more = dict.fromkeys(("sst", "tcwv", "cape", "swvl1", "blh", "skt"), data["t2m"])
+    path = tmp_path / "many.zarr"
+    data.assign(more).to_zarr(path, zarr_format=zarr_format, consolidated=False)
+    assert source_at(path).variables == sorted(["t2m", *more])
 
 
 def test_a_lone_variable_in_a_unit_of_pressure_is_taken_for_it(tmp_path: Path) -> None:
