@@ -94,8 +94,6 @@ def box_of(found: Found) -> Index:
     check_kept(array)
     if not found.rows.num_rows:
         raise Refused("no cell was traced, so there is no box to export; export .csv")
-    if not array.kept:
-        raise Refused(f'"{array.name}" was not kept, so there is no box of it; export .parquet')
     box = {d: column(found.rows, d) for d in array.dims}
     box = {d: _around(i, array.size[d], d in array.circular) for d, i in box.items()}
     if box_cells(found, box) > MOST_BOX_CELLS:
