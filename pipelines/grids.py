@@ -52,7 +52,10 @@ def quantity(name: str, unit: str, dims: tuple[str, ...]) -> Attribute:
 
 def check_name(name: str, taken: Iterable[str], box: str) -> None:
     """Refuse a name that a new variable cannot have."""
-    if not name.replace("-", "_").replace(".", "_").isidentifier() or len(name) > 80:
+    plain = name.replace("-", "_").replace(".", "_")
+    # A store has files of its own beside what is called so.
+    taken_by_store = name.startswith(".") or name == "zarr.json"
+    if not plain.isidentifier() or len(name) > 80 or taken_by_store:
         raise Refused(f'box "{box}": {name!r:.60} is not a name for a variable, like: anomaly')
     if name in {*taken, *AXES}:
         raise Refused(f'box "{box}": there is a "{name}" already; give the result another name')

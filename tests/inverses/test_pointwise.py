@@ -142,6 +142,8 @@ def test_an_anomaly_is_traced_to_its_cell_and_to_the_mean_that_was_taken_on_spar
         ("calculate", {"formula": "a", "result": "time"}, 'there is a "time" already'),
         ("calculate", {"formula": "a", "result": "a", "keep": True}, 'there is a "a" already'),
         ("calculate", {"result": "a b"}, "not a name for a variable"),
+        ("calculate", {"result": ".."}, "not a name for a variable"),
+        ("calculate", {"result": "zarr.json"}, "not a name for a variable"),
         ("combine", {"formula": "a * 2"}, "names none of the variables"),
         ("combine", {"formula": "a - other_c"}, 'no variable "c"'),
     ],
