@@ -109,6 +109,15 @@ def test_texts_that_end_in_nul_are_traced_as_they_are(workspace: Workspace) -> N
     assert derived(workspace, "g", "k = 4") == [{"s": "a\0", "k_max": 4}]
 
 
+def test_texts_that_end_in_nul_meet_wherever_they_lie(workspace: Workspace) -> None:
+    pairs = "j: {box: join, inputs: {left: s, right: s}, params: {keys: s}}"
+    groups = "g: {box: aggregate, inputs: {rows: s}, params: {keys: s, what: 's:count'}}"
+    every = ["a", *(f"a\0{n}" for n in range(9))]
+    made(workspace, {"s": every + every[::-1]}, f"{pairs}\n{groups}", each=10)
+    assert len(rows(workspace, "j")) == 4 * len(every)
+    assert [row["s_count"] for row in rows(workspace, "g")] == [2] * len(every)
+
+
 COUNTS_OF_COUNTS = """\
 a: {box: aggregate, inputs: {rows: s}, params: {keys: k, what: "x:count"}}
 h: {box: aggregate, inputs: {rows: a}, params: {keys: x_count, what: "k:count"}}"""
