@@ -37,7 +37,9 @@ def inferring(registry: Registry, workspace: Workspace, dataset: Table | Array) 
             continue
         inputs = {port: datasets[key] for port, key in image.made.inputs.items()}
         for seen in _seen(box, inputs):
-            found[box, seen.port, inputs[seen.port].key] = _window(box, seen)
+            source = inputs[seen.port]
+            if isinstance(image, Array) and isinstance(source, Array) and image.size == source.size:
+                found[box, seen.port, source.key] = _window(box, seen)
     return replace(registry, inferred=found)
 
 
