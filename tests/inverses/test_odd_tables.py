@@ -193,6 +193,29 @@ def test_impact_goes_on_where_one_of_two_ways_leads_to_no_row_that_was_kept(
     assert [row["s"] for row in derived(workspace, "u", "k > 0")] == ["b"]
 
 
+UNLIKE = """\
+a: {box: simulate_agcm, params: {days: 0.5, resolution: 30.0}}
+e: {box: extract_above, inputs: {field: a}, params: {variable: slp, threshold: 100000}}
+r: {box: rank, inputs: {rows: s}, params: {by: value}}
+m: {box: map_rows, inputs: {rows: r}, params: {column: lat, formula: 100 + rank}}
+p: {box: project, inputs: {rows: m}, params: {columns: "ALL, lat"}}
+u: {box: union, inputs: {first: ONE, second: OTHER}}"""
+
+
+@pytest.mark.parametrize(("one", "other"), ["ep", "pe"])
+@pytest.mark.parametrize(("attributes", "found"), [([], 2), (["lat"], 2), (["hours"], 1)])
+def test_columns_that_are_one_attribute_in_only_one_of_two_tables_are_traced(
+    workspace: Workspace, one: str, other: str, attributes: list[str], found: int
+) -> None:
+    columns = {n: [1.0, 2.0] for n in ("hours", "lon", "value")}
+    columns |= {n: [1, 2] for n in ("time_index", "lat_index", "lon_index")}
+    columns |= {"time": pa.array([1, 2], pa.timestamp("us"))}
+    boxes = UNLIKE.replace("ALL", ", ".join(columns)).replace("ONE", one).replace("OTHER", other)
+    made(workspace, columns, boxes)
+    assert len(behind(workspace, "u", "lat = 101", attributes=attributes)) == found
+    assert len(derived(workspace, "u", "value = 1")) == 2
+
+
 EVERY_BOX = """\
 f: {box: filter_rows, inputs: {rows: s}, params: {where: "`NAME` > 1"}}
 p: {box: project, inputs: {rows: s}, params: {columns: NAME}}
