@@ -78,7 +78,7 @@ class Rows:
 
     def _about(self, position: int) -> None:
         dataset = self.state.workspace.dataset(self.state.table)
-        row = {str(k): v for k, v in self.table.value.iloc[position].items()}
+        (row,) = self.table.value.iloc[[position]].to_dict("records")  # Each value as it is stored.
         if isinstance(dataset, Table):
             row |= {k: v.to_datetime64() for k, v in row.items() if isinstance(v, pd.Timestamp)}
             self._ask(about_row(dataset, row))

@@ -12,6 +12,7 @@ import param
 from explorer.asking import Question
 from explorer.glances import PLACE, has_places
 from pipelines.arrays import coordinate
+from pipelines.conditions import RESERVED
 from pipelines.datasets import Array, Table, TrackId
 from pipelines.errors import Refused
 from pipelines.workspace import Workspace
@@ -102,15 +103,22 @@ def is_field(dataset: Table | Array) -> bool:
 
 
 def about_row(table: Table, row: dict[str, Any]) -> Question:
-    """The question about one row: by its track and time, its place, or all it can be told by."""
+    """The question about one row: by its track and time, its place, or all that it says."""
     tracks = [c for a in table.attributes if a.type == TrackId for c in a.columns]
     if tracks and "time" in row:
         keys = [*tracks, "time"]
     elif set(PLACE) <= set(row):
         keys = list(PLACE)
     else:
-        keys = [k for k in table.columns if not isinstance(row[k], float)]
-    return Question(table.name, " and ".join(f"{k} = {literal(row[k])}" for k in keys))
+        keys = table.columns
+    return Question(table.name, " and ".join(_saying(k, row[k]) for k in keys))
+
+
+def _saying(column: str, value: Any) -> str:
+    """That a column has a value, as predicates write it; what is missing is not up to infinity."""
+    plain = column.isidentifier() and column.lower() not in RESERVED
+    name = column if plain else '"' + column.replace('"', '""') + '"'
+    return f"{name} = {literal(value)}" if value == value else f"not {name} <= 'inf'"
 
 
 def about_track(table: Table, row: dict[str, Any]) -> Question | None:
@@ -140,13 +148,15 @@ def about_box(table: Table, step: int, box: list[float]) -> Question:
 def literal(value: Any) -> str:
     """A value as predicates write it.
 
-    >>> literal(np.datetime64("2000-01-01T06:00:00")), literal("it's"), literal(2.5)
-    ("'2000-01-01 06:00:00'", "'it''s'", '2.5')
+    >>> literal(np.datetime64("2000-01-01T06:00:00")), literal("it's"), literal(2.5), literal(True)
+    ("'2000-01-01 06:00:00'", "'it''s'", '2.5', 'true')
     """
     if isinstance(value, np.datetime64):
         return f"'{value.astype('datetime64[us]').item()}'"
-    if isinstance(value, bool | int | np.integer):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | np.integer):
         return str(int(value))
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float | np.floating) and np.isfinite(value):
         return repr(float(value))
     return "'" + str(value).replace("'", "''") + "'"

@@ -106,11 +106,17 @@ class Hop:
         return beside_it and not box.monotone
 
     def finds(self, inversion: Inversion) -> list[Attribute]:
-        """The attributes of the source that an inversion says it finds."""
-        wanted = inversion.yields
-        if USED in wanted:
-            wanted = wanted | set(self.box.used(inversion.attribute, self.port, self.source))
-        return [a for a in self.source.attributes if {a.type, a.name} & wanted]
+        """The attributes of the source that an inversion says it finds.
+
+        What is handed on as it is, is found by its columns, which may be called otherwise together.
+        """
+        used: set[str] = set()
+        if USED in inversion.yields:
+            used = set(self.box.used(inversion.attribute, self.port, self.source))
+        same = (a for a in self.image.attributes if a.name in used & {inversion.attribute})
+        columns = {c for a in same for c in a.columns}
+        wanted, there = inversion.yields | used, self.source.attributes
+        return [a for a in there if {a.type, a.name} & wanted or columns & {*a.columns}]
 
 
 def leading(hops: tuple[Hop, ...], to: Collection[str] | None) -> tuple[Hop, ...]:

@@ -52,12 +52,16 @@ def field_of(box: str, table: pa.Schema, name: str) -> pa.Field:
     return table.field(name)
 
 
-def check_new(box: str, name: str, there: Iterable[str]) -> str:
-    """A column's name if it may be added to those that are there."""
+def check_new(box: str, name: str, there: tuple[Attribute, ...]) -> None:
+    """Refuse a name for a new column that is none, or that a column or an attribute has."""
     if not name.isidentifier() or name in RESERVED:
         raise Refused(f'box "{box}": {name!r:.60} is no name for a column, like: mean_speed')
-    check_free(box, name, there)
-    return name
+    check_free(box, name, names_in(there))
+    for has in (", ".join(a.columns) for a in there if a.name == name):
+        raise Refused(
+            f'box "{box}": there is an attribute "{name}" already, which has {has}; choose another '
+            "name"
+        )
 
 
 def check_free(box: str, name: str, there: Iterable[str], instead: str = "name") -> None:

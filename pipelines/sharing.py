@@ -112,7 +112,8 @@ def _bucket(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> NDArray[np.i
     if buckets == 1 or not keys:
         return np.zeros(rows.num_rows, np.int64)
     chosen = pd.DataFrame({key: _comparable(column(rows, key)) for key in keys})
-    sums = pd.util.hash_pandas_object(chosen, index=False).to_numpy()
+    # Categories, which are told apart up to a NUL, would depend on what other texts are there.
+    sums = pd.util.hash_pandas_object(chosen, index=False, categorize=False).to_numpy()
     return np.asarray(sums % np.uint64(buckets)).astype(np.int64)
 
 

@@ -21,7 +21,6 @@ from pipelines.columns import (
     field_of,
     gathered,
     listed,
-    names_in,
     narrowed,
     numbered,
     ranked,
@@ -293,7 +292,7 @@ class RankRows(RowBox):
 
     def attributes_of(self, given: Given) -> tuple[Attribute, ...]:
         check_known(self.name, [self.by, *listed(self.keys)], given["rows"])
-        check_new(self.name, self.called, names_in(given["rows"]))
+        check_new(self.name, self.called, given["rows"])
         return (*given["rows"], Attribute(self.called, Rank, (self.called,)))
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:

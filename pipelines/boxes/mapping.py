@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from pipelines.boxes.box import REMOVAL, Port, RowBox, param
-from pipelines.columns import bearing, check_known, check_new, field_of, names_in
+from pipelines.columns import bearing, check_known, check_new, field_of
 from pipelines.datasets import Attribute, Dataset, Quantity
 from pipelines.errors import Refused
 from pipelines.expressions import Expression
@@ -48,7 +48,7 @@ class MapRows(RowBox):
 
     def attributes_of(self, given: Mapping[str, tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         check_known(self.name, self.parsed.names, given["rows"])
-        check_new(self.name, self.column, names_in(given["rows"]))
+        check_new(self.name, self.column, given["rows"])
         return (*given["rows"], Attribute(self.column, Quantity, (self.column,)))
 
     def used(self, attribute: str, port: str, source: Dataset) -> tuple[str, ...]:

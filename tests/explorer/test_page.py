@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from explorer.asking import Question
 from explorer.gate import Gate
 from explorer.page import Server, Visit
 from explorer.work import Engine
 from inverses.registry import Registry
+from pipelines.here import Here
+from pipelines.pipeline import Pipeline
+from pipelines.run import run
 from pipelines.workspace import Workspace
 
 
@@ -44,6 +52,30 @@ def test_a_box_on_the_map_selects_the_points_in_it(demo: Workspace) -> None:
     assert len(spans["lat"].low) > 3
     assert (spans["lat"].low >= 40).all() and (spans["lat"].low <= 60).all()
     assert (spans["time_index"].low == 60).all()
+
+
+NAN, INF = float("nan"), float("inf")
+COLUMNS = [
+    {"k": [1, 1, 2**53, 2**53 + 1], "x": [0.5, 1.0, -INF, NAN]},
+    {"max wind": [0.1, NAN, INF], "and": [True, True, False]},
+    {"f": pa.array([0.1, 0.2, NAN], pa.float32()), "s": ["it's", "", '"'], 'a"`': [1, 1, 1]},
+]
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_a_click_on_a_row_of_a_table_asks_about_that_row_alone(
+    columns: dict[str, Any], workspace: Workspace
+) -> None:
+    path = workspace.path / "s.parquet"
+    pq.write_table(pa.table(columns), path)
+    text = f"name: n\nsources: {{s: {{path: {path}}}}}\nboxes: {{d: {{box: distinct, inputs: "
+    run(Pipeline.from_text(text + "{rows: s}}}"), workspace, cast(SparkSession, Here()))
+    page = visit(workspace)
+    page.state.table = "d"
+    for position, row in enumerate(page.rows.table.value.itertuples(index=False)):
+        page.rows._about(position)
+        spans = page.asking.planned.plan.selection.at.spans.values()
+        assert [str(s.low.tolist()) for s in spans] == [str([value]) for value in row]
 
 
 def test_a_question_that_cannot_be_asked_is_refused_in_words(demo: Workspace) -> None:

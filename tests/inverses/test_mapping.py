@@ -25,10 +25,11 @@ from inverses.selection import Selection
 from inverses.trials import data_of
 from inverses.words import restrictions
 from pipelines.boxes.box import Box
+from pipelines.boxes.groups import RankRows
 from pipelines.boxes.mapping import MapRows
 from pipelines.boxes.relational import FilterRows
 from pipelines.contents import held_table
-from pipelines.datasets import Attribute, Made, Quantity, Table
+from pipelines.datasets import Attribute, Location, Made, Quantity, Table
 from pipelines.errors import Refused
 from pipelines.filters import Filter, where
 from pipelines.spans import Span, span
@@ -169,6 +170,13 @@ def test_formulas_are_checked_when_a_pipeline_is() -> None:
         MapRows("age", "salary * 2").attributes_of(attributes)
     with pytest.raises(Refused, match="cannot use"):
         MapRows("tax", "salary.__class__").attributes_of(attributes)
+
+
+def test_a_new_column_is_not_called_like_several_columns_together() -> None:
+    rows = (Attribute("location", Location, ("lat", "lon")),)
+    for box in (MapRows("location", "lat"), RankRows("lat", called="location")):
+        with pytest.raises(Refused, match='an attribute "location" already, which has lat, lon;'):
+            box.attributes_of({"rows": rows})
 
 
 def test_texts_are_no_numbers_to_a_formula() -> None:

@@ -109,6 +109,15 @@ def test_texts_that_end_in_nul_are_traced_as_they_are(workspace: Workspace) -> N
     assert derived(workspace, "g", "k = 4") == [{"s": "a\0", "k_max": 4}]
 
 
+def test_texts_that_end_in_nul_meet_wherever_they_lie(workspace: Workspace) -> None:
+    pairs = "j: {box: join, inputs: {left: s, right: s}, params: {keys: s}}"
+    groups = "g: {box: aggregate, inputs: {rows: s}, params: {keys: s, what: 's:count'}}"
+    every = ["a", *(f"a\0{n}" for n in range(9))]
+    made(workspace, {"s": every + every[::-1]}, f"{pairs}\n{groups}", each=10)
+    assert len(rows(workspace, "j")) == 4 * len(every)
+    assert [row["s_count"] for row in rows(workspace, "g")] == [2] * len(every)
+
+
 COUNTS_OF_COUNTS = """\
 a: {box: aggregate, inputs: {rows: s}, params: {keys: k, what: "x:count"}}
 h: {box: aggregate, inputs: {rows: a}, params: {keys: x_count, what: "k:count"}}"""
@@ -182,6 +191,29 @@ def test_impact_goes_on_where_one_of_two_ways_leads_to_no_row_that_was_kept(
     pq.write_table(pa.table(columns), workspace.path / "s.parquet")
     run_only(pipeline(workspace, PARTED), workspace, HERE, "u: k = 2")
     assert [row["s"] for row in derived(workspace, "u", "k > 0")] == ["b"]
+
+
+UNLIKE = """\
+a: {box: simulate_agcm, params: {days: 0.5, resolution: 30.0}}
+e: {box: extract_above, inputs: {field: a}, params: {variable: slp, threshold: 100000}}
+r: {box: rank, inputs: {rows: s}, params: {by: value}}
+m: {box: map_rows, inputs: {rows: r}, params: {column: lat, formula: 100 + rank}}
+p: {box: project, inputs: {rows: m}, params: {columns: "ALL, lat"}}
+u: {box: union, inputs: {first: ONE, second: OTHER}}"""
+
+
+@pytest.mark.parametrize(("one", "other"), ["ep", "pe"])
+@pytest.mark.parametrize(("attributes", "found"), [([], 2), (["lat"], 2), (["hours"], 1)])
+def test_columns_that_are_one_attribute_in_only_one_of_two_tables_are_traced(
+    workspace: Workspace, one: str, other: str, attributes: list[str], found: int
+) -> None:
+    columns = {n: [1.0, 2.0] for n in ("hours", "lon", "value")}
+    columns |= {n: [1, 2] for n in ("time_index", "lat_index", "lon_index")}
+    columns |= {"time": pa.array([1, 2], pa.timestamp("us"))}
+    boxes = UNLIKE.replace("ALL", ", ".join(columns)).replace("ONE", one).replace("OTHER", other)
+    made(workspace, columns, boxes)
+    assert len(behind(workspace, "u", "lat = 101", attributes=attributes)) == found
+    assert len(derived(workspace, "u", "value = 1")) == 2
 
 
 EVERY_BOX = """\

@@ -293,6 +293,9 @@ def test_a_text_that_ends_too_early_is_refused(text: str) -> None:
         ("b = 1", "1", "b"),
         ("s = 1", "1", "s"),
         ("x = 'nan'", "'nan'", "x"),
+        ("x <= 1e400", "inf", "x"),
+        ("f <= 1e39", "1e+39", "f"),
+        ("f = '1e39'", "'1e39'", "f"),
         (f"i < {2**63}", str(2**63), "i"),
     ],
 )
