@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from math import isfinite, isinf
 from typing import Any
 
 import numpy as np
@@ -186,11 +187,16 @@ class _Columns:
             found = _cast(value, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OverflowError):
             found = None
-        if found is None or (self.floats(name) and found.as_py() != found.as_py()):
+        if found is None or (self.floats(name) and not _as_said(found.as_py(), value)):
             raise Refused(
                 f'{self.called}: {shortened(repr(value))} is not a value of "{name}" ({kind})'
             )
         return found
+
+
+def _as_said(number: float, value: Any) -> bool:
+    """Whether a float is what was written: an infinite one only where that says so, as 'inf'."""
+    return isfinite(number) or (isinf(number) and isinstance(value, str) and "inf" in value.lower())
 
 
 def _cast(value: Any, kind: pa.DataType) -> pa.Scalar | None:
