@@ -57,7 +57,7 @@ class Influences:
         return f"without all that is found of {self.port}, it is made: datum {datum}"
 
     def _impure(self, attribute: Attribute, datum: int, items: Items) -> list[Item]:
-        if self._missing(attribute, datum):
+        if self.missing(attribute, datum):
             return []  # what is missing because others are shows no difference
         found = sorted(items, key=str)
         odd = [i for i in _some(found) if not self.matters(i, attribute, datum, True)]
@@ -97,7 +97,8 @@ class Influences:
     def _remade(self, other: Table | Array) -> Table | Array | None:
         return made_unless_refused(self.sample.box, {**self.sample.inputs, self.port: other})
 
-    def _missing(self, attribute: Attribute, datum: int) -> bool:
+    def missing(self, attribute: Attribute, datum: int) -> bool:
+        """Whether a datum says nothing of an attribute."""
         if isinstance(self.made, Array):
             return bool(np.isnan(self.made.content.variables[attribute.name].ravel()[datum]))
         rows = matching(self.made, None)

@@ -68,6 +68,17 @@ class Gust(ArrayBox):
 
 
 @dataclass(frozen=True, slots=True)
+class Gale(Gust):
+    """The speed of the wind where it is one that no sample has."""
+
+    name: ClassVar = "gale"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        made = Gust.block(self, inputs, ranges)["gust"]
+        return {"gust": np.where(made > 1e5, made, np.nan)}
+
+
+@dataclass(frozen=True, slots=True)
 class Damp(Gust):
     """The size of something that only its author knows."""
 
@@ -156,6 +167,22 @@ def own_cell(box: object, at: Filter, source: Array) -> Filter:
     return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
 
 
+def first_step(box: object, at: Filter, source: Array) -> Filter:
+    """Whatever step a cell is of, it is made of those in the first."""
+    return at.only("lat", "lon") & at.to(time=span(0).repeated(len(at)))
+
+
+def moody() -> Callable[..., Filter]:
+    """An inverse that makes nothing of the first cells it is asked about, and then does."""
+    answered: list[Filter] = []
+
+    def mine(box: object, at: Filter, source: Array) -> Filter:
+        answered.append(there(box, at, source))
+        return answered[-1] if len(answered) > 1 else answered[-1][:0]
+
+    return mine
+
+
 def lowest(box: object, at: Filter, source: Array) -> Filter:
     """A cell is made of those at its place, told by the low end alone of where that is."""
     spans = {dim: at.spans[dim] for dim in source.dims}
@@ -193,6 +220,7 @@ def verified(function: Any) -> Registry:
 
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
+OF_GALES = authored(weak(Gale, first_step))
 OF_DAMP = authored(weak(Damp, there))
 OF_PICKY_GUSTS = authored(*(weak(kind, there) for kind in (Picky, Clumsy, Frail, Closed)))
 OF_NONSENSE = {

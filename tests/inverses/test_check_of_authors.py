@@ -21,6 +21,7 @@ from tests.inverses.authored import (
     FORGOTTEN,
     OF_BROKEN,
     OF_DAMP,
+    OF_GALES,
     OF_GUSTS,
     OF_HALF_OF_THEM,
     OF_HEAT,
@@ -34,11 +35,14 @@ from tests.inverses.authored import (
     Clumsy,
     Damp,
     Frail,
+    Gale,
     Gust,
     Hot,
     Picky,
     Traces,
     Warm,
+    authored,
+    moody,
     there,
     weak,
 )
@@ -83,6 +87,19 @@ def test_an_inverse_of_what_no_sample_makes_is_not_tried_and_does_not_hold() -> 
     assert all(f.trials == 0 and not f.holds for f in found.values())
     assert "of 20 samples" in str(found["pure"].counterexample)
     assert [f for f in check(OF_SOME_HEAT, Warm, 20) if not f.holds] == []
+
+
+def test_an_inverse_of_cells_that_are_all_missing_is_not_tried_and_does_not_hold() -> None:
+    found = {f.law: f for f in check(OF_GALES, Gale, 20) if f.inverse}
+    assert found.keys() == {"complete", "pure"}
+    assert all(f.trials == 0 and not f.holds for f in found.values())
+    assert "the box makes nothing; give it examples" in str(found["pure"].counterexample)
+
+
+def test_what_is_not_seen_a_second_time_is_told_with_the_data_it_was_seen_with() -> None:
+    broken = [f for f in check(authored(weak(Gust, moody())), Gust, 5) if not f.holds]
+    assert broken
+    assert all("; with gust() over field" in str(f.counterexample) for f in broken)
 
 
 def test_an_inverse_that_fits_nothing_is_not_tried_though_others_are() -> None:
