@@ -21,6 +21,7 @@ from tests.inverses.authored import (
     FORGOTTEN,
     OF_BROKEN,
     OF_DAMP,
+    OF_FAR,
     OF_GALES,
     OF_GUSTS,
     OF_HALF_OF_THEM,
@@ -45,6 +46,15 @@ from tests.inverses.authored import (
     moody,
     there,
     weak,
+)
+from tests.inverses.authored_rows import (
+    OF_SPOKEN,
+    OF_SUMMED,
+    OF_SUMMED_IN_PART,
+    OF_TEN,
+    Spoken,
+    Summed,
+    Ten,
 )
 
 
@@ -74,6 +84,30 @@ def test_differences_of_tiny_values_are_seen() -> None:
 def test_samples_reach_the_poles_years_before_and_columns_that_are_not_round(case: str) -> None:
     broken = {f.law for f in check(FORGOTTEN[case], Gust, 60) if not f.holds}
     assert "complete" in broken
+
+
+@pytest.mark.parametrize("case", OF_FAR)
+def test_samples_have_many_steps_and_columns(case: str) -> None:
+    (kind,) = OF_FAR[case].boxes.values()
+    assert "complete" in {f.law for f in check(OF_FAR[case], kind, 60) if not f.holds}
+
+
+def test_samples_have_more_rows_than_the_ten_highest() -> None:
+    assert {f.law for f in check(OF_TEN, Ten, 60) if not f.holds} >= {"complete", "faithful"}
+
+
+@pytest.mark.parametrize("registry, kind", [(OF_SPOKEN, Spoken), (OF_SUMMED, Summed)])
+def test_other_words_and_whole_numbers_show_what_counts(
+    registry: Registry, kind: type[Box]
+) -> None:
+    found = check(registry, kind, 40)
+    assert {"complete", "pure"} <= {f.law for f in found}
+    assert [f for f in found if not f.holds] == []
+
+
+def test_a_row_whose_number_might_be_another_is_missed() -> None:
+    (broken,) = [f for f in check(OF_SUMMED_IN_PART, Summed, 40) if not f.holds]
+    assert (broken.inverse, broken.law) == ("not_nought", "complete")
 
 
 def test_an_inverse_that_says_less_of_a_region_is_seen() -> None:
