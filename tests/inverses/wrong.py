@@ -18,7 +18,10 @@ from inverses.samples import Sample, samples
 from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.boxes.gridding import GridRows
+from pipelines.boxes.groups import TopN
 from pipelines.boxes.landcover import Label
+from pipelines.boxes.times import RollingMean
+from pipelines.columns import listed
 from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
 from pipelines.spans import Span, span
@@ -152,6 +155,16 @@ def first_step(box: object, at: Filter, source: object) -> Filter:
     """Of steps from one to another, it takes the first for all."""
     step = at.span("time_index")
     return at.to(time=step and Span(step.low, step.low))
+
+
+def next_steps(box: RollingMean, at: Filter, source: Array) -> Filter:
+    """Of the steps around one, it takes those next to it."""
+    return at.only("lat", "lon") & at.to(time=at.spans["time"].grown(1, 0, source.shape[0] - 1))
+
+
+def in_range(box: TopN, at: Filter, source: Table) -> Filter:
+    """Of a range of values, it forgets those that come before all of it."""
+    return at.only(*listed(box.keys), box.by)
 
 
 def both_ends(box: object, at: Filter, source: Array) -> Filter:
