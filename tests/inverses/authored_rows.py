@@ -89,6 +89,15 @@ class Summed(Telling):
         return float(sum(row["k"] for row in rows))
 
 
+class Nameless(Telling):
+    """How many they are, by an author who has not named it."""
+
+    key: ClassVar = "k"
+
+    def told(self, rows: Rows) -> float:
+        return float(len(rows))
+
+
 def alike(box: Telling, at: Filter, source: Table) -> Filter:
     """What is told is told of all rows that have its key."""
     return at.only(box.key)
