@@ -231,16 +231,21 @@ class _Trial:
 
     @cached_property
     def at(self) -> Filter:
-        """A few data, spread over all of them."""
-        numbers = np.unique(np.linspace(0, len(self.every) - 1, 3).astype(int))
-        few = self.every[numbers].spans
-        return Filter(np.arange(len(numbers)), {**few, "": Span(numbers, numbers)})
+        """A few data, spread over all of them, or over all that are there if none of those is."""
+        every = list(range(len(self.every)))
+        few = _few(every)
+        numbers = np.array(few if self.there(few) else _few(self.there(every) or every))
+        spans = self.every[numbers].spans
+        return Filter(np.arange(len(numbers)), {**spans, "": Span(numbers, numbers)})
+
+    def there(self, numbers: list[int]) -> list[int]:
+        """Those of some data that are not missing, so that something can be behind them."""
+        return [n for n in numbers if not self.influences.missing(self.attribute, n)]
 
     @cached_property
     def telling(self) -> bool:
-        """Whether any of them is there, so that something can be behind it."""
-        data = self.at.spans[""].low.tolist()
-        return not all(self.influences.missing(self.attribute, datum) for datum in data)
+        """Whether any of them is there."""
+        return bool(self.there(self.at.spans[""].low.tolist()))
 
     @cached_property
     def found(self) -> list[Items]:
@@ -253,6 +258,12 @@ class _Trial:
             if said is not None:
                 return said
         return None
+
+
+def _few(numbers: list[int]) -> list[int]:
+    """The first of some numbers, one in the middle and the last."""
+    last = len(numbers) - 1
+    return [numbers[n] for n in sorted({0, last // 2, last})]
 
 
 def _laws(trial: _Trial) -> Iterator[tuple[str, Callable[[], str | None]]]:

@@ -34,9 +34,9 @@ NUMBERS = st.sampled_from([np.nan, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.
 WORDS = ("p", "q")
 SHAPES = (  # from so many to so many steps, rows and columns
     ((1, 2), (1, 3), (1, 4)),
-    ((3, 6), (1, 2), (1, 3)),
-    ((1, 2), (1, 2), (6, 10)),
-    ((1, 1), (4, 8), (1, 3)),
+    ((3, 6), (2, 2), (2, 3)),
+    ((1, 2), (2, 2), (6, 10)),
+    ((1, 1), (4, 8), (2, 3)),
 )
 LONG = (9, 12)  # of how many rows a table is, now and then
 AIR = {"slp": Pressure, "u10": Wind, "v10": Wind}
