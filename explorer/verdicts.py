@@ -17,6 +17,7 @@ from inverses.impact import Impact, impact
 from inverses.limits import Limits
 from inverses.probing import probe
 from inverses.registry import Registry
+from inverses.untried import unvaried
 from inverses.words import many
 from pipelines.boxes.box import Box, made_besides
 from pipelines.disk import write_whole
@@ -46,6 +47,8 @@ def _of_boxes(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding
         mine = check(registry, kind, asked.trials)
         if not (asked.json or any(each.inverse for each in mine)):
             _print_bare(kind)
+        if not asked.json:
+            _print_unvaried(kind)
         yield from _printed(mine, asked)
 
 
@@ -71,6 +74,11 @@ def _print_bare(kind: type[Box]) -> None:
     print(f"{kind.name}: no inverse could be tried; a trace takes everything as its source")
     for seen in probe(kind):
         print(f"  {seen.text()}")
+
+
+def _print_unvaried(kind: type[Box]) -> None:
+    for name, value in unvaried(kind).items():
+        print(f"{kind.name}: {name} is {value!r} in all its examples, and was tried as no other")
 
 
 def _printed(found: list[Finding], asked: argparse.Namespace) -> list[Finding]:

@@ -30,7 +30,7 @@ from pipelines.datasets import (
     WindSpeed,
 )
 
-NUMBERS = st.sampled_from([np.nan, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.0, 7.0])
+NUMBERS = st.sampled_from([1.0, 0.0, 2.0, 0.5, 2.5, 4.0, 7.0, -1.0, -1.5, -3.0, np.nan])
 WORDS = ("p", "q")
 SHAPES = (  # from so many to so many steps, rows and columns
     ((1, 2), (1, 3), (1, 4)),

@@ -106,6 +106,20 @@ class Broad(Gust):
 
 
 @dataclass(frozen=True, slots=True)
+class Drift(Gust):
+    """The speed of the wind, moved by some columns."""
+
+    by: int = param(0, "how many columns", low=0)
+
+    name: ClassVar = "drift"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        columns = inputs["field"].size["lon"]
+        every = Gust.block(self, inputs, {**ranges, "lon": (0, columns)})["gust"]
+        return {"gust": np.roll(every, self.by, axis=2)[:, :, slice(*ranges["lon"])]}
+
+
+@dataclass(frozen=True, slots=True)
 class Damp(Gust):
     """The size of something that only its author knows."""
 
@@ -259,6 +273,7 @@ def verified(function: Any) -> Registry:
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
 OF_GALES = authored(weak(Gale, first_step))
+OF_DRIFT = authored(weak(Drift, there))
 OF_FAR = {
     "two steps before": authored(weak(Rise, step_before)),
     "four columns away": authored(weak(Broad, seven_columns)),

@@ -23,6 +23,7 @@ from tests.inverses.authored import (
     FORGOTTEN,
     OF_BROKEN,
     OF_DAMP,
+    OF_DRIFT,
     OF_FAR,
     OF_GALES,
     OF_GUSTS,
@@ -212,3 +213,13 @@ def test_a_box_without_a_name_is_refused_in_words() -> None:
     vars(mine)["Nameless"] = Nameless
     with pytest.raises(Refused, match="is a box without a name"):
         boxes_in([mine])
+
+
+def test_the_command_says_which_parameters_no_example_varies(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with patch.object(Registry, "of", lambda *_: OF_DRIFT):
+        assert main(["check", "drift", "--trials", "5"]) == 0
+        assert "drift: by is 0 in all its examples, and was tried as" in capsys.readouterr().out
+        assert main(["check", "drift", "--trials", "5", "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
