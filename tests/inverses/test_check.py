@@ -73,7 +73,6 @@ WRONG = {
     "the first step": ("same_step", ExtractMinima, {"function": wrong.first_step}, "faithful"),
     "no other steps": ("whole_cycle", Climatology, {"function": there}, "faithful"),
     "steps farther away": ("window", RollingMean, {"function": wrong.next_steps}, "complete"),
-    "what comes before": ("none_below", TopN, {"function": wrong.in_range}, "faithful"),
     "the first rows": ("rows_in_cell", GridRows, {"function": wrong.first_rows}, "faithful"),
     "the ends of a region": ("same_place", Calculate, {"function": wrong.both_ends}, "regions"),
     "all of a region": ("own_cell", ExtractAbove, {"function": wrong.more_of_regions}, "regions"),
@@ -116,6 +115,11 @@ WRONG = {
 def test_a_wrong_inverse_is_caught(case: str) -> None:
     name, kind, changed, law = WRONG[case]
     assert is_caught(registry_with(name, kind, **changed), kind, name, law)
+
+
+def test_regions_that_do_not_begin_with_the_least_are_tried() -> None:
+    registry = registry_with("none_below", TopN, function=wrong.in_range)
+    assert is_caught(registry, TopN, "none_below", "faithful", 300)
 
 
 def test_a_scalar_attribute_that_loses_rows_to_another_is_caught() -> None:

@@ -12,6 +12,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+from inverses.boxes.groups import none_below
 from inverses.check import violations
 from inverses.registry import Registration, Registry
 from inverses.samples import Sample, samples
@@ -21,7 +22,6 @@ from pipelines.boxes.gridding import GridRows
 from pipelines.boxes.groups import TopN
 from pipelines.boxes.landcover import Label
 from pipelines.boxes.times import RollingMean
-from pipelines.columns import listed
 from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
 from pipelines.spans import Span, span
@@ -163,8 +163,11 @@ def next_steps(box: RollingMean, at: Filter, source: Array) -> Filter:
 
 
 def in_range(box: TopN, at: Filter, source: Table) -> Filter:
-    """Of a range of values, it forgets those that come before all of it."""
-    return at.only(*listed(box.keys), box.by)
+    """Of a range of the lowest values, it forgets those that come before all of it."""
+    place, right = at.span(box.by), none_below(box, at, source)
+    if not box.least or place is None or place.single:
+        return right
+    return at.only(*right.spans)
 
 
 def both_ends(box: object, at: Filter, source: Array) -> Filter:
