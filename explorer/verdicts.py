@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from explorer.grid import print_lines
 from inverses.check import Finding, check
-from inverses.evidence import Shown, gathered
+from inverses.evidence import Shown, gathered, with_others
 from inverses.functions import check_function
 from inverses.guarantees import EXACT, names
 from inverses.impact import Impact, impact
 from inverses.limits import Limits
 from inverses.probing import probe
 from inverses.registry import Registry
+from inverses.untried import unvaried
 from inverses.words import many
-from pipelines.boxes.box import Box
+from pipelines.boxes.box import Box, made_besides
 from pipelines.disk import write_whole
 from pipelines.errors import unknown
 from pipelines.spark import LOCAL, session
@@ -40,13 +41,21 @@ def check_boxes(asked: argparse.Namespace) -> int:
 
 
 def _of_boxes(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding]:
-    for name, kind in registry.boxes.items():
-        if kind.takes and (not asked.box or name in asked.box):
-            _say(f"checking {name} ...")
-            mine = check(registry, kind, asked.trials)
-            if not (asked.json or any(each.inverse for each in mine)):
-                _print_bare(kind)
-            yield from _printed(mine, asked)
+    named = asked.box or registry.boxes
+    for kind in _with_besides(kind for name, kind in registry.boxes.items() if name in named):
+        _say(f"checking {kind.name} ...")
+        mine = check(registry, kind, asked.trials)
+        if not (asked.json or any(each.inverse for each in mine)):
+            _print_bare(kind)
+        if not asked.json:
+            _print_unvaried(kind)
+        yield from _printed(mine, asked)
+
+
+def _with_besides(kinds: Iterable[type[Box]]) -> Iterator[type[Box]]:
+    """Boxes that take something, and those by which they make other datasets, each once."""
+    every = [made for kind in kinds for made in (kind, *made_besides(kind).values())]
+    yield from {kind.name: kind for kind in every if kind.takes}.values()
 
 
 def _of_functions(registry: Registry, asked: argparse.Namespace) -> Iterator[Finding]:
@@ -67,6 +76,11 @@ def _print_bare(kind: type[Box]) -> None:
         print(f"  {seen.text()}")
 
 
+def _print_unvaried(kind: type[Box]) -> None:
+    for name, value in unvaried(kind).items():
+        print(f"{kind.name}: {name} is {value!r} in all its examples, and was tried as no other")
+
+
 def _printed(found: list[Finding], asked: argparse.Namespace) -> list[Finding]:
     """What was found, told to people unless a program asks."""
     for each in () if asked.json else found:
@@ -84,18 +98,23 @@ def _verdict(found: Finding) -> str:
 
 
 def _save(registry: Registry, found: list[Finding], path: Path) -> None:
-    """Keep what was shown of inverses; answers do not tell of boxes alone, nor of functions."""
+    """Keep what was shown of inverses, beside what the file has of boxes that were not checked.
+
+    Answers do not tell of boxes alone, nor of functions.
+    """
     tried = [each for each in found if each.trials and each.inverse]
     inverses = [each for each in tried if each.box in registry.boxes]
     told = [_tested(registry, each) for each in inverses]
-    write_whole(path, json.dumps(gathered(told), indent=1) + "\n")
+    kept = with_others(path, {each.box for each in found}, gathered(told))
+    write_whole(path, json.dumps(kept, indent=1) + "\n")
 
 
 def _tested(registry: Registry, found: Finding) -> Shown:
     box = registry.boxes[found.box]
     promises = registry.promises(box, found.inverse) & EXACT
     told = (found.inverse, found.law, found.trials, found.holds)
-    return Shown(found.box, box.version, *told, frozenset(names(promises)))
+    pages = registry.pages(box, found.inverse)
+    return Shown(found.box, box.version, *told, frozenset(names(promises)), pages)
 
 
 def show_impact(asked: argparse.Namespace, limits: Limits) -> None:

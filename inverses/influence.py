@@ -12,11 +12,11 @@ from inverses.perturbing import items_of, only, otherwise, resown, slightly_othe
 from inverses.samples import Sample
 from inverses.told import Told, new_in, told, told_alike
 from inverses.trials import Item, Items
-from pipelines.boxes.box import CHANGE, INSTEAD
+from pipelines.boxes.box import CHANGE, INSTEAD, RowBox
 from pipelines.datasets import Array, Attribute, Table
 from pipelines.tables import matching
 
-AT_MOST = 12  # items looked at in one trial
+AT_MOST = 20  # items looked at in one trial, of those that are found or are not
 
 
 class Influences:
@@ -33,6 +33,23 @@ class Influences:
     def source(self) -> Table | Array:
         return self.sample.inputs[self.port]
 
+    @cached_property
+    def some(self) -> list[Item]:
+        """Some of all items, the same whichever datum is asked about."""
+        return _some(items_of(self.source, self.steps))
+
+    @cached_property
+    def loose(self) -> Set[str]:
+        """The columns in which another word or whole number leaves a row where it is.
+
+        These are not those by which a box, where it says so, takes rows together and knows them.
+        """
+        box = self.sample.box
+        if box.influence != CHANGE or not isinstance(box, RowBox) or isinstance(self.made, Array):
+            return frozenset()
+        known = {*(box.together(self.port) or ()), *box.identity(self.made.columns)}
+        return {c for c in self.source.columns if c not in known}
+
     def contradicting(
         self, pure: bool, attribute: Attribute, datum: int, items: Items
     ) -> str | None:
@@ -40,8 +57,8 @@ class Influences:
         if pure:
             odd = self._impure(attribute, datum, items)
         else:
-            outside = [i for i in items_of(self.source, self.steps) if i not in items]
-            odd = [i for i in _some(outside) if self.matters(i, attribute, datum, False)]
+            outside = [i for i in self.some if i not in items]
+            odd = [i for i in outside if self.matters(i, attribute, datum, False)]
         what = "cannot change it" if pure else "can change it and is not in the answer"
         if odd:
             return f"{odd[0]} of {self.port} {what}: datum {datum}, {attribute.name}"
@@ -57,7 +74,7 @@ class Influences:
         return f"without all that is found of {self.port}, it is made: datum {datum}"
 
     def _impure(self, attribute: Attribute, datum: int, items: Items) -> list[Item]:
-        if self._missing(attribute, datum):
+        if self.missing(attribute, datum):
             return []  # what is missing because others are shows no difference
         found = sorted(items, key=str)
         odd = [i for i in _some(found) if not self.matters(i, attribute, datum, True)]
@@ -97,7 +114,8 @@ class Influences:
     def _remade(self, other: Table | Array) -> Table | Array | None:
         return made_unless_refused(self.sample.box, {**self.sample.inputs, self.port: other})
 
-    def _missing(self, attribute: Attribute, datum: int) -> bool:
+    def missing(self, attribute: Attribute, datum: int) -> bool:
+        """Whether a datum says nothing of an attribute."""
         if isinstance(self.made, Array):
             return bool(np.isnan(self.made.content.variables[attribute.name].ravel()[datum]))
         rows = matching(self.made, None)
@@ -138,14 +156,14 @@ class Influences:
         """What is made without an item, and with it otherwise, unless the box refuses that."""
         box, key = self.sample.box, (item, id(made))
         if key not in self.known:
-            others = otherwise(inputs[self.port], item, box.influence)
+            others = otherwise(inputs[self.port], item, box.influence, self.loose)
             tried = (made_unless_refused(box, {**inputs, self.port: each}) for each in others)
             self.known[key] = [each for each in tried if each is not None]
         return self.known[key]
 
     def newcomer(self) -> str | None:
         """An item without which the box makes what it has not made with it."""
-        for item in _some(items_of(self.source, self.steps)):
+        for item in self.some:
             less = self._remade(next(otherwise(self.source, item, self.sample.box.influence)))
             if less is not None and (said := new_in(less, self.made)):
                 return f"without {item} of {self.port} it makes {said}"
@@ -169,7 +187,9 @@ class Influences:
 
 
 def _some(items: list[Item]) -> list[Item]:
-    return items[:: max(1, len(items) // AT_MOST)]
+    """A few of many items from anywhere among them, always the same."""
+    chosen = np.random.default_rng(len(items)).permutation(len(items))[:AT_MOST]
+    return [items[n] for n in sorted(chosen)]
 
 
 class _Together:

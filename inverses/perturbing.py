@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from inverses.samples import WORDS
 from inverses.trials import Item, Items
 from pipelines.boxes.box import CHANGE, INSTEAD, REMOVAL, STATED
 from pipelines.contents import HeldCells, held_table
@@ -30,10 +31,12 @@ def items_of(source: Table | Array, steps: bool) -> list[Item]:
     return [(v, *cell) for v in source.variables for cell in np.ndindex(source.shape)]
 
 
-def otherwise(source: Table | Array, item: Item, influence: str) -> Iterator[Table | Array]:
-    """A source without one item, or with other values in it."""
+def otherwise(
+    source: Table | Array, item: Item, influence: str, loose: Set[str] = frozenset()
+) -> Iterator[Table | Array]:
+    """A source without one item, or with other values in it; other words only in loose columns."""
     if isinstance(source, Table):
-        yield from _row_otherwise(source, item[0], influence)
+        yield from _row_otherwise(source, item[0], influence, loose)
     elif len(item) == 1:
         yield from _step_otherwise(source, item[0])
     else:
@@ -71,23 +74,32 @@ def _put(source: Array, variable: str, where: tuple[int, ...], value: Any) -> ND
     return np.asarray(values)
 
 
-def _row_otherwise(source: Table, number: int, influence: str) -> Iterator[Table]:
+def _row_otherwise(source: Table, number: int, influence: str, loose: Set[str]) -> Iterator[Table]:
     rows = matching(source, None).to_pylist()
     yield with_rows(source, [*rows[:number], *rows[number + 1 :]])
     if influence == STATED:
         return
     for name, value in rows[number].items():
-        for each in _other_values(value, influence):
+        named = _other_names(value) if name in loose else ()
+        for each in (*_other_values(value, influence), *named):
             other = {**rows[number], name: each}
             yield with_rows(source, [*rows[:number], other, *rows[number + 1 :]])
 
 
 def _other_values(value: Any, influence: str) -> Iterator[Any]:
-    """Other values for a column of a row; none for words and whole numbers, which are like keys."""
+    """Other values for a column of a row; none for words and whole numbers."""
     if isinstance(value, float) and (influence != REMOVAL or value == value):
         yield from ((0.0 if value != value else value) + each for each in _by(influence))
     if isinstance(value, datetime) and influence == INSTEAD:
         yield value + LATER
+
+
+def _other_names(value: Any) -> Iterator[Any]:
+    """Other words, and the whole numbers next to one, for a column that does not name its row."""
+    if isinstance(value, str):
+        yield from (word for word in WORDS if word != value)
+    if type(value) is int:
+        yield from (value + 1, value - 1)
 
 
 def slightly_otherwise(source: Table, numbers: Set[int]) -> Iterator[Table]:

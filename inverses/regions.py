@@ -89,8 +89,8 @@ def _regions(made: Table | Array) -> Iterator[Filter]:
         yield from _regions_of(made)
         return
     whole = matching(made, None)
-    spans = {name: _first_half(column(whole, name)) for name in whole.column_names}
-    yield from (_region({name: span}) for name, span in spans.items() if span)
+    for name in whole.column_names:
+        yield from (_region({name: span}) for span in _stretches(column(whole, name)))
     half = whole.slice(0, (1 + whole.num_rows) // 2)
     around = {name: _around(column(half, name)) for name in half.column_names}
     yield _region({name: span for name, span in around.items() if span})
@@ -108,10 +108,12 @@ def _region(spans: Mapping[str, Span]) -> Filter:
     return Filter(np.zeros(1, np.int64), spans)
 
 
-def _first_half(values: NDArray[Any]) -> Span | None:
-    """From the least value to the middle one, of those that are not missing."""
+def _stretches(values: NDArray[Any]) -> Iterator[Span]:
+    """Of the values that are not missing the lower half, the upper one, and that in the middle."""
     ordered = np.sort(values[values == values])
-    return Span(ordered[:1], ordered[len(ordered) // 2 :][:1]) if len(ordered) else None
+    middle = ordered[len(ordered) // 2 :][:1]
+    if len(ordered):
+        yield from (Span(ordered[:1], middle), Span(middle, ordered[-1:]), Span(middle, middle))
 
 
 def _around(values: NDArray[Any]) -> Span | None:

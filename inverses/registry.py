@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inverses.evidence import Evidence, Known, known, weakest
+from inverses.evidence import Evidence, Known, known, sum_of_pages, weakest
 from inverses.guarantees import COMPLETE, FAITHFUL, NOTHING, Guarantee, Property
 from inverses.sweeps import Sweep
 from pipelines.boxes.box import Box, boxes_in
@@ -252,10 +252,15 @@ class Registry:
         )
 
     def _evidence(self, stated: Registration, known: Known) -> Evidence | None:
-        """The weakest of what testing has shown of an inverse for the boxes it is stated of."""
+        """The weakest of what testing has shown of an inverse for the boxes it is stated of.
+
+        What was shown before the page of either has changed is not of what is there.
+        """
         boxes = [box for box in self.boxes.values() if issubclass(box, stated.box)]
-        keys = [(box.name, box.version, stated.name) for box in boxes]
-        return weakest([known[key] for key in keys if key in known])
+        shown = {box: known.get((box.name, box.version, stated.name)) for box in boxes}
+        return weakest(
+            [e for box, e in shown.items() if e and e.pages == self.pages(box, stated.name)]
+        )
 
     @classmethod
     def from_modules(cls, found: Iterable[ModuleType]) -> Registry:
@@ -292,6 +297,12 @@ class Registry:
         every = (*self.weak, *self.verifications)
         mine = [r.promises for r in every if r.name == inverse and issubclass(box, r.box)]
         return frozenset().union(*mine)
+
+    def pages(self, box: type[Box], inverse: str) -> str:
+        """The sum of the pages that a box and an inverse of it stand on."""
+        every = (*self.weak, *self.verifications)
+        mine = [r.function for r in every if r.name == inverse and issubclass(box, r.box)]
+        return sum_of_pages([box.__module__, *(function.__module__ for function in mine)])
 
     def inverts(self, box: Box) -> bool:
         """Whether anybody has registered an inverse of a box."""

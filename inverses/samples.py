@@ -30,14 +30,21 @@ from pipelines.datasets import (
     WindSpeed,
 )
 
-NUMBERS = st.sampled_from([np.nan, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 4.0, 7.0])
-SIZES = (2, 3, 4)
+NUMBERS = st.sampled_from([1.0, 0.0, 2.0, 0.5, 2.5, 4.0, 7.0, -1.0, -1.5, -3.0, np.nan])
+WORDS = ("p", "q")
+SHAPES = (  # from so many to so many steps, rows and columns
+    ((1, 2), (1, 3), (1, 4)),
+    ((3, 6), (2, 2), (2, 3)),
+    ((1, 2), (2, 2), (6, 10)),
+    ((1, 1), (4, 8), (2, 3)),
+)
+LONG = (9, 12)  # of how many rows a table is, now and then
 AIR = {"slp": Pressure, "u10": Wind, "v10": Wind}
 PLAIN = {"a": Quantity, "b": Quantity}
 UNITS = {"slp": "Pa", "u10": "m s-1", "v10": "m s-1"}
 ROWS: Mapping[str, tuple[st.SearchStrategy[Any], pa.DataType, Type]] = {
     "k": (st.integers(0, 2), pa.int64(), Quantity),
-    "s": (st.sampled_from(["p", "q"]), pa.string(), Text),
+    "s": (st.sampled_from(WORDS), pa.string(), Text),
     "x": (NUMBERS, pa.float64(), Quantity),
     "y": (NUMBERS, pa.float64(), Quantity),
 }
@@ -76,13 +83,13 @@ def samples(draw: st.DrawFn, kind: type[Box]) -> Sample:
 @st.composite
 def grids(draw: st.DrawFn) -> Grid:
     """Some steps and places, on a circle or not; arrays at all ports of a box share them."""
-    steps, rows, columns = (draw(st.integers(1, n)) for n in SIZES)
+    steps, rows, columns = (draw(st.integers(*ends)) for ends in draw(st.sampled_from(SHAPES)))
     circular = draw(st.booleans())
     start, north = draw(st.sampled_from(STARTS)), draw(st.sampled_from(NORTHS))
     west = draw(st.sampled_from(WESTS))
     coordinates = {
         "time": start.astype("datetime64[ns]") + np.arange(steps) * np.timedelta64(6, "h"),
-        "lat": north - 60.0 * np.arange(rows) if rows > 1 else np.array([0.0]),
+        "lat": north - (60.0 if rows <= 3 else 15.0) * np.arange(rows) if rows > 1 else np.zeros(1),
         "lon": west + np.arange(columns) * (360 / columns if circular else 10.0),
     }
     return coordinates, ("lon",) if circular else ()
@@ -124,7 +131,8 @@ def small_tables(draw: st.DrawFn, port: Port) -> Table:
     more = lacking(port, {each for *_, each in ROWS.values()})
     columns = {**ROWS, **{name: (NUMBERS, pa.float64(), each) for name, each in more.items()}}
     row = st.fixed_dictionaries({c: values for c, (values, _, _) in columns.items()})
-    drawn = draw(st.lists(row, max_size=6))
+    few, many = st.lists(row, max_size=6), st.lists(row, min_size=LONG[0], max_size=LONG[1])
+    drawn = draw(st.one_of(*[few] * 5, many))
     schema = pa.schema([(c, kind) for c, (_, kind, _) in columns.items()])
     attributes = tuple(Attribute(c, meaning, (c,)) for c, (_, _, meaning) in columns.items())
     rows = pa.Table.from_pylist(drawn, schema)

@@ -72,6 +72,13 @@ def told_alike(made: Table, attribute: Attribute, datum: int) -> Told:
     return Told(attribute, datum, values[datum], attribute.columns, times, alike=True)
 
 
+def says_anything(made: Table | Array) -> bool:
+    """Whether there is a row in what was made, or a cell that is not missing."""
+    if isinstance(made, Table):
+        return made.rows > 0
+    return any(not np.isnan(values).all() for values in made.content.variables.values())
+
+
 def new_in(made: Table | Array, before: Table | Array) -> str:
     """What was made and was not before, one of it, in words; nothing if there is none."""
     if isinstance(made, Table) and isinstance(before, Table):

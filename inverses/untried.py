@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 from inspect import unwrap
+from typing import Any
 
 from inverses.guarantees import COMPLETE, FAITHFUL, PURE, Guarantee, names
 from inverses.registry import ANY, USED, Registration, Registry, WeakInverse
@@ -50,6 +51,12 @@ def reason(stated: Registration, trials: int, fruitless: str | None) -> str:
         f"never tried: in no sample {_fitting(stated)}; state what the box makes and is given, "
         "or give it examples in which there is this"
     )
+
+
+def unvaried(kind: type[Box]) -> dict[str, Any]:
+    """The parameters of a box that are the same in all its examples, and what they are."""
+    first, *others = (kind.from_params(each).params() for each in kind.examples)
+    return {n: v for n, v in first.items() if all(each[n] == v for each in others)}
 
 
 def _fitting(stated: Registration) -> str:

@@ -294,7 +294,7 @@ def boxes_in(found: Iterable[ModuleType]) -> dict[str, type[Box]]:
     held = list(found)
     kinds = [c for m in held for c in vars(m).values() if inspect.isclass(c)]
     boxes = dict.fromkeys(c for c in kinds if _is_box(c))
-    for name, times in Counter(c.name for c in boxes).items():
+    for name, times in Counter(_name_of(c) for c in boxes).items():
         if times > 1:
             raise Refused(f'two boxes are called "{name}"; rename one')
     functions = tuple(functions_in(held).values())
@@ -311,6 +311,15 @@ def _knowing(kind: type[Box], functions: tuple[Function, ...]) -> type[Box]:
     known = {"functions": MappingProxyType({f.name: f for f in functions})}
     same = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
     return new_class(kind.__name__, (kind,), {}, lambda body: body.update(known, **same))
+
+
+def _name_of(kind: type[Box]) -> str:
+    if hasattr(kind, "name"):
+        return kind.name
+    raise Refused(
+        f'class "{kind.__name__}" of module "{kind.__module__}" is a box without a name; say '
+        f'name = "...", or leave a method abstract if it is only a base of boxes'
+    )
 
 
 def _is_box(kind: type) -> TypeGuard[type[Box]]:

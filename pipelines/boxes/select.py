@@ -97,7 +97,7 @@ class Subset(Picking):
     name: ClassVar = "subset"
     examples: ClassVar = (
         {"south": -60.0, "north": 30.0},
-        {"west": 0.0, "east": 200.0},
+        {"west": 0.0, "east": 200.0, "start": "2000-01-01"},
         {"west": 300.0, "east": 90.0, "end": "2000-01-01"},
     )
 
@@ -152,7 +152,7 @@ class Select(Picking):
     skip: int = param(0, "leave out so many steps at the start", low=0)
 
     name: ClassVar = "select"
-    examples: ClassVar = ({}, {"lat": 2, "lon": 3}, {"variables": "a", "time": 2})
+    examples: ClassVar = ({}, {"lat": 2, "lon": 3, "skip": 1}, {"variables": "a", "time": 2})
 
     def attributes_of(self, given: Mapping[str, Attributes]) -> Attributes:
         names = names_in(self.variables) or list(variables_of(given["field"]))

@@ -68,6 +68,58 @@ class Gust(ArrayBox):
 
 
 @dataclass(frozen=True, slots=True)
+class Gale(Gust):
+    """The speed of the wind where it is one that no sample has."""
+
+    name: ClassVar = "gale"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        made = Gust.block(self, inputs, ranges)["gust"]
+        return {"gust": np.where(made > 1e5, made, np.nan)}
+
+
+@dataclass(frozen=True, slots=True)
+class Rise(Gust):
+    """By how much the speed of the wind has changed in two steps."""
+
+    name: ClassVar = "rise"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        low, high = ranges["time"]
+        every = Gust.block(self, inputs, {**ranges, "time": (0, high)})["gust"]
+        risen = np.full(every.shape, np.nan)
+        risen[2:] = every[2:] - every[:-2]
+        return {"gust": risen[low:]}
+
+
+@dataclass(frozen=True, slots=True)
+class Broad(Gust):
+    """The speed of the wind over nine columns, or fewer at an edge."""
+
+    name: ClassVar = "broad"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        columns = inputs["field"].size["lon"]
+        every = Gust.block(self, inputs, {**ranges, "lon": (0, columns)})["gust"]
+        around = (every[:, :, max(0, c - 4) : c + 5] for c in range(*ranges["lon"]))
+        return {"gust": np.stack([each.sum(axis=2) for each in around], axis=2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Gust):
+    """The speed of the wind, moved by some columns."""
+
+    by: int = param(0, "how many columns", low=0)
+
+    name: ClassVar = "drift"
+
+    def block(self, inputs: Mapping[str, Any], ranges: Ranges) -> Mapping[str, Any]:
+        columns = inputs["field"].size["lon"]
+        every = Gust.block(self, inputs, {**ranges, "lon": (0, columns)})["gust"]
+        return {"gust": np.roll(every, self.by, axis=2)[:, :, slice(*ranges["lon"])]}
+
+
+@dataclass(frozen=True, slots=True)
 class Damp(Gust):
     """The size of something that only its author knows."""
 
@@ -156,6 +208,33 @@ def own_cell(box: object, at: Filter, source: Array) -> Filter:
     return at.to(**{dim: at.span(f"{dim}_index") for dim in source.dims})
 
 
+def first_step(box: object, at: Filter, source: Array) -> Filter:
+    """Whatever step a cell is of, it is made of those in the first."""
+    return at.only("lat", "lon") & at.to(time=span(0).repeated(len(at)))
+
+
+def step_before(box: object, at: Filter, source: Array) -> Filter:
+    """A cell is made of those at its place in this step and the one before."""
+    return at.only("lat", "lon") & at.to(time=at.spans["time"].grown(1, 0, source.shape[0] - 1))
+
+
+def seven_columns(box: object, at: Filter, source: Array) -> Filter:
+    """A cell is made of those in up to three columns to either side."""
+    last = source.size["lon"] - 1
+    return at.only("time", "lat") & at.to(lon=at.spans["lon"].grown(3, 0, last))
+
+
+def moody() -> Callable[..., Filter]:
+    """An inverse that makes nothing of the first cells it is asked about, and then does."""
+    answered: list[Filter] = []
+
+    def mine(box: object, at: Filter, source: Array) -> Filter:
+        answered.append(there(box, at, source))
+        return answered[-1] if len(answered) > 1 else answered[-1][:0]
+
+    return mine
+
+
 def lowest(box: object, at: Filter, source: Array) -> Filter:
     """A cell is made of those at its place, told by the low end alone of where that is."""
     spans = {dim: at.spans[dim] for dim in source.dims}
@@ -193,6 +272,12 @@ def verified(function: Any) -> Registry:
 
 OF_GUSTS = authored(weak(Gust, there))
 OF_THE_LOWEST = authored(weak(Gust, lowest))
+OF_GALES = authored(weak(Gale, first_step))
+OF_DRIFT = authored(weak(Drift, there))
+OF_FAR = {
+    "two steps before": authored(weak(Rise, step_before)),
+    "four columns away": authored(weak(Broad, seven_columns)),
+}
 OF_DAMP = authored(weak(Damp, there))
 OF_PICKY_GUSTS = authored(*(weak(kind, there) for kind in (Picky, Clumsy, Frail, Closed)))
 OF_NONSENSE = {

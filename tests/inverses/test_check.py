@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,7 +15,7 @@ import pytest
 from explorer.cli import main
 from inverses import words
 from inverses.check import NO_NEWCOMERS, check
-from inverses.evidence import Evidence, Shown, gathered, known
+from inverses.evidence import Evidence, Shown, gathered, known, sum_of_pages
 from inverses.guarantees import EXACT
 from inverses.influence import Influences
 from inverses.making import made_by
@@ -29,7 +30,7 @@ from pipelines.boxes.landcover import Label
 from pipelines.boxes.masks import Choose, Threshold
 from pipelines.boxes.pointwise import Calculate
 from pipelines.boxes.relational import Distinct
-from pipelines.boxes.times import Climatology
+from pipelines.boxes.times import Climatology, RollingMean
 from pipelines.boxes.window import WindowExtreme, WindowMean
 from pipelines.contents import held_array, held_table
 from pipelines.datasets import Attribute, Pressure, Quantity, Time
@@ -71,6 +72,7 @@ WRONG = {
     "any step": ("same_step", ExtractMinima, {"function": wrong.any_time}, "pure"),
     "the first step": ("same_step", ExtractMinima, {"function": wrong.first_step}, "faithful"),
     "no other steps": ("whole_cycle", Climatology, {"function": there}, "faithful"),
+    "steps farther away": ("window", RollingMean, {"function": wrong.next_steps}, "complete"),
     "the first rows": ("rows_in_cell", GridRows, {"function": wrong.first_rows}, "faithful"),
     "the ends of a region": ("same_place", Calculate, {"function": wrong.both_ends}, "regions"),
     "all of a region": ("own_cell", ExtractAbove, {"function": wrong.more_of_regions}, "regions"),
@@ -113,6 +115,11 @@ WRONG = {
 def test_a_wrong_inverse_is_caught(case: str) -> None:
     name, kind, changed, law = WRONG[case]
     assert is_caught(registry_with(name, kind, **changed), kind, name, law)
+
+
+def test_regions_that_do_not_begin_with_the_least_are_tried() -> None:
+    registry = registry_with("none_below", TopN, function=wrong.in_range)
+    assert is_caught(registry, TopN, "none_below", "faithful", 300)
 
 
 def test_a_scalar_attribute_that_loses_rows_to_another_is_caught() -> None:
@@ -207,6 +214,13 @@ def test_the_command_prints_evidence_and_tells_by_its_exit_code(
     assert 'did you mean "threshold"' in capsys.readouterr().err
 
 
+def test_a_box_is_checked_with_those_that_make_what_it_makes_besides(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", "split_rows", "--trials", "5", "--json"]) == 0
+    assert {f["box"] for f in json.loads(capsys.readouterr().out)} == {"split_rows", "filter_rows"}
+
+
 def test_a_law_that_does_not_hold_is_told_by_the_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -227,7 +241,9 @@ def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> No
     shipped = known()
     assert shipped.keys() <= there
     assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
-    assert all(each.held and each.trials >= 500 for each in shipped.values())
+    assert all(each.held and each.trials >= 20 for each in shipped.values())
+    for (box, _, inverse), each in shipped.items():
+        assert each.pages == REGISTRY.pages(REGISTRY.boxes[box], inverse), f"check {box} again"
 
 
 def test_promises_that_nothing_can_try_are_not_counted_as_held() -> None:
@@ -243,7 +259,9 @@ def test_an_answer_tells_of_every_promise_that_was_not_tried() -> None:
     first, second = REGISTRY.weak[:2]
     held = Evidence(60, True, "2000-01-01"), Evidence(90, True, "2000-01-01", ("pure",))
     used = [replace(r, evidence=e) for r, e in zip((first, second), held, strict=True)]
-    assert words.tested(used).endswith("60 trials, which cannot show that it is pure)")
+    assert words.tested(used).endswith(
+        "60 trials on 2000-01-01, which cannot show that it is pure)"
+    )
 
 
 def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:
@@ -251,17 +269,47 @@ def test_what_testing_has_shown_is_told_by_its_weakest_part() -> None:
     much, little = Evidence(900, True, "2000-01-01"), Evidence(60, True, "2000-01-01")
     broken = Evidence(700, False, "2000-01-01")
     some = [replace(first, evidence=much), replace(second, evidence=little)]
-    assert words.tested(some) == "(stated by the author, held in 60 trials)"
+    assert words.tested(some) == "(stated by the author, held in 60 trials on 2000-01-01)"
     assert words.tested([*some, replace(third, evidence=None)]) == ""
     assert words.tested([*some, replace(third, evidence=broken)]).endswith(
-        "BROKEN within 700 trials)"
+        "BROKEN within 700 trials on 2000-01-01)"
     )
 
 
 def test_an_inverse_of_several_boxes_is_known_by_the_one_it_was_tested_least_for() -> None:
-    found = {("select", "1", "same_cell"): Evidence(900, True, "2000-01-01")}
+    pages = REGISTRY.pages(REGISTRY.boxes["select"], "same_cell")
+    much, little = (Evidence(n, True, "2000-01-01", pages=pages) for n in (900, 60))
+    assert shown_of_same_cell(select=much) == much
+    assert shown_of_same_cell(select=much, subset=little) == little
+
+
+def shown_of_same_cell(**tested: Evidence) -> Evidence | None:
+    """What is believed of an inverse, by what was shown of it for some boxes."""
+    found = {(box, "1", "same_cell"): each for box, each in tested.items()}
     (one,) = [w for w in REGISTRY.with_evidence(found).weak if w.name == "same_cell"]
-    assert one.evidence == Evidence(900, True, "2000-01-01")
-    found |= {("subset", "1", "same_cell"): Evidence(60, True, "2000-01-01")}
-    (one,) = [w for w in REGISTRY.with_evidence(found).weak if w.name == "same_cell"]
-    assert one.evidence == Evidence(60, True, "2000-01-01")
+    return one.evidence
+
+
+def test_what_was_shown_of_other_pages_is_no_evidence() -> None:
+    assert shown_of_same_cell(select=Evidence(900, True, "2000-01-01", pages="0" * 12)) is None
+    assert shown_of_same_cell(select=Evidence(900, True, "2000-01-01")) is None
+
+
+def test_the_sum_of_a_page_is_another_one_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, text in {"page": "n = 1", "same_page": "n = 1", "other_page": "n = 2"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+        import_module(name)
+    page, same, other = (sum_of_pages([n]) for n in ("page", "same_page", "other_page"))
+    assert page == same != other
+    assert sum_of_pages(["page", "other_page"]) == sum_of_pages(["other_page", "page"]) != page
+
+
+def test_what_is_kept_of_one_box_leaves_what_is_kept_of_others(tmp_path: Path) -> None:
+    kept = tmp_path / "evidence.json"
+    for box in ("threshold", "subset", "threshold"):
+        assert main(["check", box, "--trials", "5", "--json", "--save", str(kept)]) == 0
+    every = [(e["box"], e["inverse"]) for e in json.loads(kept.read_text())]
+    assert every == [("subset", "same_cell"), ("threshold", "cell_there")]

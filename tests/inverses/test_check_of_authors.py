@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -15,12 +16,16 @@ from explorer.cli import main
 from inverses.check import check
 from inverses.registry import Registry
 from inverses.samples import grids, inputs_for
-from pipelines.boxes.box import STATED, Box, Port
+from pipelines.boxes.box import STATED, Box, Port, boxes_in
 from pipelines.datasets import Location, Pressure, Text, Time, Type, Wind
+from pipelines.errors import Refused
 from tests.inverses.authored import (
     FORGOTTEN,
     OF_BROKEN,
     OF_DAMP,
+    OF_DRIFT,
+    OF_FAR,
+    OF_GALES,
     OF_GUSTS,
     OF_HALF_OF_THEM,
     OF_HEAT,
@@ -34,13 +39,26 @@ from tests.inverses.authored import (
     Clumsy,
     Damp,
     Frail,
+    Gale,
     Gust,
     Hot,
     Picky,
     Traces,
     Warm,
+    authored,
+    moody,
     there,
     weak,
+)
+from tests.inverses.authored_rows import (
+    OF_SPOKEN,
+    OF_SUMMED,
+    OF_SUMMED_IN_PART,
+    OF_TEN,
+    Nameless,
+    Spoken,
+    Summed,
+    Ten,
 )
 
 
@@ -72,6 +90,30 @@ def test_samples_reach_the_poles_years_before_and_columns_that_are_not_round(cas
     assert "complete" in broken
 
 
+@pytest.mark.parametrize("case", OF_FAR)
+def test_samples_have_many_steps_and_columns(case: str) -> None:
+    (kind,) = OF_FAR[case].boxes.values()
+    assert "complete" in {f.law for f in check(OF_FAR[case], kind, 60) if not f.holds}
+
+
+def test_samples_have_more_rows_than_the_ten_highest() -> None:
+    assert {f.law for f in check(OF_TEN, Ten, 60) if not f.holds} >= {"faithful"}
+
+
+@pytest.mark.parametrize("registry, kind", [(OF_SPOKEN, Spoken), (OF_SUMMED, Summed)])
+def test_other_words_and_whole_numbers_show_what_counts(
+    registry: Registry, kind: type[Box]
+) -> None:
+    found = check(registry, kind, 40)
+    assert {"complete", "pure"} <= {f.law for f in found}
+    assert [f for f in found if not f.holds] == []
+
+
+def test_a_row_whose_number_might_be_another_is_missed() -> None:
+    (broken,) = [f for f in check(OF_SUMMED_IN_PART, Summed, 40) if not f.holds]
+    assert (broken.inverse, broken.law) == ("not_nought", "complete")
+
+
 def test_an_inverse_that_says_less_of_a_region_is_seen() -> None:
     (broken,) = [f for f in check(OF_THE_LOWEST, Gust, 20) if not f.holds]
     assert broken.law == "regions" and "it says less of" in str(broken.counterexample)
@@ -83,6 +125,19 @@ def test_an_inverse_of_what_no_sample_makes_is_not_tried_and_does_not_hold() -> 
     assert all(f.trials == 0 and not f.holds for f in found.values())
     assert "of 20 samples" in str(found["pure"].counterexample)
     assert [f for f in check(OF_SOME_HEAT, Warm, 20) if not f.holds] == []
+
+
+def test_an_inverse_of_cells_that_are_all_missing_is_not_tried_and_does_not_hold() -> None:
+    found = {f.law: f for f in check(OF_GALES, Gale, 20) if f.inverse}
+    assert found.keys() == {"complete", "pure"}
+    assert all(f.trials == 0 and not f.holds for f in found.values())
+    assert "the box makes nothing; give it examples" in str(found["pure"].counterexample)
+
+
+def test_what_is_not_seen_a_second_time_is_told_with_the_data_it_was_seen_with() -> None:
+    broken = [f for f in check(authored(weak(Gust, moody())), Gust, 5) if not f.holds]
+    assert broken
+    assert all("; with gust() over field" in str(f.counterexample) for f in broken)
 
 
 def test_an_inverse_that_fits_nothing_is_not_tried_though_others_are() -> None:
@@ -151,3 +206,20 @@ def test_the_command_says_what_was_not_tried_and_keeps_no_evidence_of_it(
     assert "give it examples" in said
     assert "no inverse could be tried" not in said
     assert json.loads(saved.read_text()) == []
+
+
+def test_a_box_without_a_name_is_refused_in_words() -> None:
+    mine = ModuleType("mine")
+    vars(mine)["Nameless"] = Nameless
+    with pytest.raises(Refused, match="is a box without a name"):
+        boxes_in([mine])
+
+
+def test_the_command_says_which_parameters_no_example_varies(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with patch.object(Registry, "of", lambda *_: OF_DRIFT):
+        assert main(["check", "drift", "--trials", "5"]) == 0
+        assert "drift: by is 0 in all its examples, and was tried as" in capsys.readouterr().out
+        assert main(["check", "drift", "--trials", "5", "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -12,13 +12,16 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+from inverses.boxes.groups import none_below
 from inverses.check import violations
 from inverses.registry import Registration, Registry
 from inverses.samples import Sample, samples
 from pipelines.boxes.box import Box
 from pipelines.boxes.cyclones import ExtractMinima, IdentifyTracks
 from pipelines.boxes.gridding import GridRows
+from pipelines.boxes.groups import TopN
 from pipelines.boxes.landcover import Label
+from pipelines.boxes.times import RollingMean
 from pipelines.datasets import Array, Table
 from pipelines.filters import Filter
 from pipelines.spans import Span, span
@@ -152,6 +155,19 @@ def first_step(box: object, at: Filter, source: object) -> Filter:
     """Of steps from one to another, it takes the first for all."""
     step = at.span("time_index")
     return at.to(time=step and Span(step.low, step.low))
+
+
+def next_steps(box: RollingMean, at: Filter, source: Array) -> Filter:
+    """Of the steps around one, it takes those next to it."""
+    return at.only("lat", "lon") & at.to(time=at.spans["time"].grown(1, 0, source.shape[0] - 1))
+
+
+def in_range(box: TopN, at: Filter, source: Table) -> Filter:
+    """Of a range of the lowest values, it forgets those that come before all of it."""
+    place, right = at.span(box.by), none_below(box, at, source)
+    if not box.least or place is None or place.single:
+        return right
+    return at.only(*right.spans)
 
 
 def both_ends(box: object, at: Filter, source: Array) -> Filter:
