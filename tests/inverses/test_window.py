@@ -21,8 +21,8 @@ from pipelines.errors import Refused
 from pipelines.filters import Filter
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
-from tests.inverses.families import FEW, MANY, cells, in_parts, traced
-from tests.inverses.grids import PATIENCE, changed, plain_array
+from tests.inverses.families import FEW, MANY, PATIENCE, cells, in_parts, traced
+from tests.inverses.grids import changed, plain_array
 from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
