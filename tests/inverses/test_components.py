@@ -23,7 +23,6 @@ from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
-    FEW,
     MANY,
     PATIENCE,
     cells,
@@ -34,6 +33,8 @@ from tests.inverses.families import (
 )
 from tests.inverses.grids import changed, plain_array
 from tests.inverses.wrong import REGISTRY
+
+pytestmark = PATIENCE
 
 
 def rebuilt(box: PrincipalComponents) -> Callable[[Plain], Any]:
@@ -80,13 +81,12 @@ WORLDS = {PrincipalComponents: fields()}
 
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_cell_may_be_behind_a_principal_component(data: st.DataObject) -> None:
     check(data.draw(WORLDS[PrincipalComponents]), REGISTRY)
 
 
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_principal_components_are_made_and_inverted_in_parts_of_any_shape(
     data: st.DataObject,
 ) -> None:

@@ -25,7 +25,6 @@ from pipelines.spans import Span
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, all_is_stated, check, small_arrays
 from tests.inverses.families import (
-    FEW,
     MANY,
     PATIENCE,
     cells,
@@ -37,6 +36,7 @@ from tests.inverses.families import (
 from tests.inverses.wrong import REGISTRY
 from tests.oracles.regions import numbers, with_edge
 
+pytestmark = PATIENCE
 PORTS = ("first", "second", "third")
 
 
@@ -144,14 +144,13 @@ WORLDS: dict[Any, st.SearchStrategy[Case]] = {
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_inverse_of_land_cover_holds_what_it_promises(kind: Any, data: st.DataObject) -> None:
     check(data.draw(WORLDS[kind]), REGISTRY)
 
 
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_land_cover_is_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:

@@ -24,7 +24,6 @@ from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
     DIMS,
-    FEW,
     MANY,
     PATIENCE,
     cells,
@@ -35,6 +34,7 @@ from tests.inverses.families import (
 )
 from tests.inverses.wrong import REGISTRY
 
+pytestmark = PATIENCE
 RULES: dict[str, Callable[[list[float]], float]] = {
     "mean": lambda cells: sum(cells) / len(cells),
     "sum": sum,
@@ -90,7 +90,6 @@ WORLDS = {kind: reductions(kind) for kind in (Reduce, ReduceExtreme)}
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_inverse_of_a_reduction_holds_what_it_promises(
     kind: Any, data: st.DataObject
 ) -> None:
@@ -99,7 +98,7 @@ def test_every_inverse_of_a_reduction_holds_what_it_promises(
 
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_reductions_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:

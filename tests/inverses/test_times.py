@@ -27,7 +27,6 @@ from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
-    FEW,
     MANY,
     PATIENCE,
     at_times,
@@ -40,6 +39,7 @@ from tests.inverses.families import (
 from tests.inverses.grids import plain_array
 from tests.inverses.wrong import REGISTRY
 
+pytestmark = PATIENCE
 BOXES: tuple[Any, ...] = (RollingMean, ResampleMean, Climatology, Anomaly)
 
 
@@ -116,7 +116,6 @@ WORLDS = {kind: over_time(kind) for kind in BOXES}
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_inverse_of_a_mean_over_time_holds_what_it_promises(
     kind: Any, data: st.DataObject
 ) -> None:
@@ -125,7 +124,7 @@ def test_every_inverse_of_a_mean_over_time_holds_what_it_promises(
 
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_means_over_time_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:
