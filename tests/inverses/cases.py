@@ -273,14 +273,14 @@ def _regions(made: Array | Table) -> Iterator[Filter]:
         whole = matching(made, None)
         ordered = {c: np.sort([v for v in column(whole, c) if v == v]) for c in whole.column_names}
         for name, values in ordered.items():
-            yield from (_within({name: each}) for each in _thirds(values))
+            yield from (_within({name: each}) for each in _about_the_middle(values))
         return
-    places = {d: _thirds(np.arange(n)) for d, n in made.size.items()}
+    places = {d: _about_the_middle(np.arange(n)) for d, n in made.size.items()}
     for number in range(max(map(len, places.values()))):
         yield _within({d: spans[number % len(spans)] for d, spans in places.items()})
 
 
-def _thirds(ordered: np.ndarray) -> list[tuple[Any, Any]]:
+def _about_the_middle(ordered: np.ndarray) -> list[tuple[Any, Any]]:
     """The lower and the upper half of some values, and the one in the middle."""
     if not len(ordered):
         return []

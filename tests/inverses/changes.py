@@ -113,11 +113,11 @@ def _linked(world: World, key: Any) -> Items:
     """The minima of a track without which, were there no others, a point's number would change."""
     numbers = _numbers(world, world.points)
     track = [p for p in world.points if numbers.get(p.key) == numbers[key]]
-    box = replace(world.box, min_points=1)
+    near_km, far_km = world.box.near_km, world.box.far_km
 
     def without(each: Point) -> int | None:
         rest = [p for p in track if p != each]
-        return oracles.tracks(rest, box.near_km, box.far_km, box.min_points).get(key)
+        return oracles.tracks(rest, near_km, far_km, min_points=1).get(key)
 
     return {each.key for each in track if without(each) != numbers[key]}
 

@@ -176,11 +176,10 @@ def each_alone(box: Any, at: Any, seen: Any, source: Any) -> np.ndarray:
 
 
 def any_below(box: TopN, at: Any, source: Any) -> Any:
-    """Of many rows of the least, it forgets what is below them."""
-    one, all_of_them = at.span(box.by), at.only(*source.columns)
-    if box.least and one is not None and not one.single:
-        return all_of_them
-    return none_below(box, at, source)
+    """Of a range of the least, it forgets the rows below, which may put others out."""
+    wanted = at.span(box.by)
+    of_many = box.least and wanted is not None and not wanted.single
+    return at.only(*source.columns) if of_many else none_below(box, at, source)
 
 
 WRONG = {
