@@ -55,8 +55,7 @@ def stored_field(
         "lat": np.linspace(80, -80, y) if y > 1 else np.array([0.0]),
         "lon": np.arange(x) * (360 / x if circular else 1.0),
     }
-    number = np.arange(slp.size, dtype=float).reshape(slp.shape)
-    u10, v10 = wind or (number, -number)
+    u10, v10 = blowing(slp) if wind is None else wind
     values = {"slp": slp, "u10": u10, "v10": v10}
     path = Path(tempfile.mkdtemp(dir=home)) / "field.nc"
     dims = tuple(coordinates)
@@ -66,6 +65,12 @@ def stored_field(
     grid = Grid(coordinates, chunks, METADATA, circular=lon, dtype=np.float64)
     array = array_of("field", grid, SimulateAgcm.makes)
     return replace(array, path=str(path), version=path.parent.name, engine="netcdf4")
+
+
+def blowing(slp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two components of a wind that tells all cells of a field apart."""
+    number = np.arange(slp.size, dtype=float).reshape(slp.shape)
+    return number, -number
 
 
 def minima_of(box: ExtractMinima, array: Array) -> pa.Table:
@@ -119,6 +124,14 @@ def point_sets(draw: st.DrawFn) -> tuple[Point, ...]:
             wind = draw(st.sampled_from([0.0, 90.0, 200.0, 270.0]))
             found.append(Point(step, 6.0 * step, 90.0 - 30 * y, 30.0 * x, y, x, speed, wind))
     return tuple(found)
+
+
+@st.composite
+def newcomers(draw: st.DrawFn, points: tuple[Point, ...], most: int = 8) -> list[Point]:
+    """Minima that are none of some, anywhere and at any step."""
+    places = st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 11))
+    new = sorted(draw(st.sets(places, min_size=most, max_size=most)) - {p.key for p in points})
+    return [Point(t, 6.0 * t, 90.0 - 30 * y, 30.0 * x, y, x, 120.0, 270.0) for t, y, x in new]
 
 
 @st.composite

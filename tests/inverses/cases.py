@@ -8,7 +8,7 @@ registered inverse finds what brute force says (change every cell, drop every ro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -85,6 +85,7 @@ def check(case: Case, registry: Registry, most: int = 6) -> None:
     for port, source in case.inputs.items():
         hops = list(inversions(registry, case.box, port, case.made, source, case.inputs))
         assert hops, f"no inverse of {case.box.name} fits port {port}"
+        all_is_stated(case, port, {attribute for _, attribute, _ in hops})
         for stated, attribute, hop in hops:
             at, numbers = _some(case, attribute, most)
             found = found_by(hop, at) if len(at) else []
@@ -95,6 +96,18 @@ def check(case: Case, registry: Registry, most: int = 6) -> None:
                 except AssertionError as error:
                     raise AssertionError(f"{stated.name} of {attribute.name}: {error}") from None
     faithful(case, registry)
+
+
+def all_is_stated(case: Case, port: str, attributes: Iterable[Attribute]) -> None:
+    """Where contributions are stated, nothing else can change a datum."""
+    for attribute in attributes if case.truth else ():
+        changing: dict[int, Items] = {}
+        for item, data in _influences(case, port, attribute):
+            for number in data:
+                changing.setdefault(number, set()).add(item)
+        for number, items in changing.items():
+            stated = case.truth(case.plain, port, _datum(case, attribute, number))
+            assert items <= stated, f"{sorted(items - stated)} can change what is stated"
 
 
 def agrees(case: Case) -> None:
@@ -197,7 +210,7 @@ def _changed(before: Any, after: Any) -> set[int]:
 
 def _perturbed(case: Case, every: Plain, port: str) -> Iterator[tuple[Any, list[Any]]]:
     """What the plain function makes when one cell or row is changed or not there."""
-    given = every[port]
+    given, stated = every[port], case.truth is not None
     if isinstance(given, list):
         for number in range(len(given)):
             by = [SLIGHT, -SLIGHT] if case.box.influence == REMOVAL else [SLIGHT, -SLIGHT, *FAR]
@@ -206,7 +219,7 @@ def _perturbed(case: Case, every: Plain, port: str) -> Iterator[tuple[Any, list[
         return
     for variable, values in given.items():
         for cell in np.ndindex(values.shape):
-            tries = [np.nan, values[cell] + SLIGHT, values[cell] - SLIGHT]
+            tries = [np.nan, values[cell] + SLIGHT, values[cell] - SLIGHT, *([0.0] * stated)]
             made = []
             for value in tries if case.box.influence == REMOVAL else [*tries, *FAR]:
                 other = values.copy()
@@ -238,24 +251,54 @@ def _comparable(value: Any) -> Any:
 
 def faithful(case: Case, registry: Registry) -> None:
     """What a box makes of the part that faithful weak inverses keep is, there, all it makes."""
-    from_rows = any(isinstance(each, Table) for each in case.inputs.values())
-    if not isinstance(case.made, Table) or not case.made.rows or not from_rows:
+    if not any(isinstance(each, Table) for each in case.inputs.values()):
         return
-    whole = matching(case.made, None)
-    for name in whole.column_names:
-        ordered = np.sort([v for v in column(whole, name) if v == v])
-        if not len(ordered):
-            continue
-        middle = Span(ordered[:1], ordered[len(ordered) // 2 :][:1])
-        region = Filter(np.zeros(1, np.int64), {name: middle})
+    for region in _regions(case.made):
         parts = {
             port: _part(case, registry, port, source, region)
             for port, source in case.inputs.items()
         }
         again = made_by(case.box, parts)
-        assert isinstance(again, Table)
-        one, other = (_counted(t, region) for t in (matching(again, None), whole))
-        assert one == other, f"unfaithful in {region}: made {one - other}, not {other - one}"
+        if isinstance(case.made, Table):
+            assert isinstance(again, Table)
+            one, other = (_counted(matching(t, None), region) for t in (again, case.made))
+            assert one == other, f"unfaithful in {region}: made {one - other}, not {other - one}"
+        else:
+            _same_cells(case, plain(again), region)
+
+
+def _regions(made: Array | Table) -> Iterator[Filter]:
+    """Parts of what was made: by each column or all dimensions, to the middle, from it, and it."""
+    if isinstance(made, Table):
+        whole = matching(made, None)
+        ordered = {c: np.sort([v for v in column(whole, c) if v == v]) for c in whole.column_names}
+        for name, values in ordered.items():
+            yield from (_within({name: each}) for each in _about_the_middle(values))
+        return
+    places = {d: _about_the_middle(np.arange(n)) for d, n in made.size.items()}
+    for number in range(max(map(len, places.values()))):
+        yield _within({d: spans[number % len(spans)] for d, spans in places.items()})
+
+
+def _about_the_middle(ordered: np.ndarray) -> list[tuple[Any, Any]]:
+    """The lower and the upper half of some values, and the one in the middle."""
+    if not len(ordered):
+        return []
+    low, middle, high = ordered[0], ordered[len(ordered) // 2], ordered[-1]
+    return list(dict.fromkeys([(low, middle), (middle, high), (middle, middle)]))
+
+
+def _within(ends: Mapping[str, tuple[Any, Any]]) -> Filter:
+    spans = {c: Span(np.array([low]), np.array([high])) for c, (low, high) in ends.items()}
+    return Filter(np.zeros(1, np.int64), spans)
+
+
+def _same_cells(case: Case, again: Any, region: Filter) -> None:
+    """Of the rows that were kept, the cells of a region are what they are of all."""
+    part = tuple(slice(int(s.low[0]), int(s.high[0]) + 1) for s in region.spans.values())
+    for variable, values in case.made_plain.items():
+        one, other = again[variable][part], values[part]
+        assert np.array_equal(one, other, equal_nan=True), f"unfaithful in {region}"
 
 
 def _part(case: Case, registry: Registry, port: str, source: Any, region: Filter) -> Any:

@@ -34,7 +34,6 @@ from tests.inverses.cases import Case
 
 DIMS = ("time", "lat", "lon")
 MANY = max(300, settings().max_examples)
-FEW = MANY // 10
 PATIENCE = pytest.mark.timeout(300 if MANY == 300 else 14_400)
 
 

@@ -1,4 +1,4 @@
-"""What tests of boxes from arrays to arrays share: other arrays, and what can change a datum."""
+"""What tests of boxes from arrays to arrays share: other arrays."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
-from inverses.trials import Items
 from pipelines.contents import held_array
 from pipelines.datasets import Array, Attribute, Quantity, Time
-from tests.inverses.cases import FAR, Case
-from tests.inverses.families import MANY
-
-PATIENCE = pytest.mark.timeout(300 if MANY == 300 else 7200)
 
 
 def plain_array(
@@ -54,20 +48,3 @@ def beside(draw: st.DrawFn, field: Array, name: str = "other") -> Array:
     held = {"a": values.reshape(list(sizes.values()))}
     round_ = tuple(d for d in field.circular if sizes[d] == field.size[d])
     return held_array(name, attributes, places, held, None, round_)
-
-
-def changing(case: Case, port: str, datum: tuple[Any, ...]) -> Items:
-    """The cells of an input of which another value changes a datum, whatever is stated."""
-    variable, *place = datum
-    was = case.forward(case.plain)[variable][tuple(place)]
-    found = set()
-    for name, values in case.plain[port].items():
-        for cell in np.ndindex(values.shape):
-            for value in (np.nan, 0.0, *FAR):
-                other = values.copy()
-                other[cell] = value
-                given = {**case.plain, port: {**case.plain[port], name: other}}
-                now = case.forward(given)[variable][tuple(place)]
-                if now != was and not (now != now and was != was):
-                    found.add((name, *cell))
-    return found

@@ -23,7 +23,6 @@ from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
-    FEW,
     MANY,
     PATIENCE,
     cells,
@@ -34,6 +33,8 @@ from tests.inverses.families import (
 )
 from tests.inverses.grids import changed, plain_array
 from tests.inverses.wrong import REGISTRY
+
+pytestmark = PATIENCE
 
 
 def rebuilt(box: PrincipalComponents) -> Callable[[Plain], Any]:
@@ -75,19 +76,21 @@ def fields(draw: st.DrawFn) -> Case:
     return Case(box, {"field": array}, rebuilt(box))
 
 
+WORLDS = {PrincipalComponents: fields()}
+
+
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_cell_may_be_behind_a_principal_component(data: st.DataObject) -> None:
-    check(data.draw(fields()), REGISTRY)
+    check(data.draw(WORLDS[PrincipalComponents]), REGISTRY)
 
 
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_principal_components_are_made_and_inverted_in_parts_of_any_shape(
     data: st.DataObject,
 ) -> None:
-    in_parts(data.draw(fields()), REGISTRY, data)
+    in_parts(data.draw(WORLDS[PrincipalComponents]), REGISTRY, data)
 
 
 def own_step(box: PrincipalComponents, at: Filter, source: Array) -> Filter:
@@ -99,7 +102,7 @@ def own_step(box: PrincipalComponents, at: Filter, source: Array) -> Filter:
 def test_a_wrong_inverse_of_components_is_caught(changed: dict[str, Any]) -> None:
     registry = wrong.registry_with("all_cells", **changed)
     law = "missing|not behind it"
-    wrong.assert_caught(lambda data: check(data.draw(fields()), registry), law)
+    wrong.assert_caught(lambda data: check(data.draw(WORLDS[PrincipalComponents]), registry), law)
 
 
 def test_components_are_traced_to_the_whole_field_on_spark(

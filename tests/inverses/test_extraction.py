@@ -15,18 +15,18 @@ from inverses.making import made_by
 from inverses.registry import Registry
 from inverses.trials import data_of
 from pipelines.arrays import coordinate, inside
+from pipelines.boxes.box import Box
 from pipelines.boxes.extraction import ExtractAbove, ExtractExtrema
 from pipelines.contents import held_array
 from pipelines.datasets import Array, Attribute, Quantity
 from pipelines.errors import Refused
 from pipelines.filters import Filter
 from tests.inverses.cases import Case, check, plain, small_arrays
-from tests.inverses.families import PATIENCE
+from tests.inverses.families import MANY, PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
 pytestmark = PATIENCE
-MANY = settings(max_examples=max(300, settings().max_examples))
 Given = Mapping[str, Mapping[str, np.ndarray]]
 Cell = tuple[int, int, int]
 Rows = list[dict[str, Any]]
@@ -95,13 +95,13 @@ def extreme(draw: st.DrawFn) -> Case:
     return Case(ExtractExtrema("a", size, least), {"field": array}, forward)
 
 
-CASES = {"extract_above": beyond, "extract_extrema": extreme}
+WORLDS = {ExtractAbove: beyond(), ExtractExtrema: extreme()}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_promise_holds(name: str) -> None:
-    @MANY
-    @given(case=CASES[name]())
+@pytest.mark.parametrize("kind", WORLDS)
+def test_every_promise_holds(kind: type[Box]) -> None:
+    @settings(max_examples=MANY)
+    @given(case=WORLDS[kind])
     def holds(case: Case) -> None:
         check(case, REGISTRY, most=3)
         assert_made_of_its_part(case)

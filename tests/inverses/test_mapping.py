@@ -35,12 +35,11 @@ from pipelines.filters import Filter, where
 from pipelines.spans import Span, span
 from pipelines.tables import touched
 from tests.inverses.cases import Case, check, small_tables
-from tests.inverses.families import PATIENCE
+from tests.inverses.families import MANY, PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 
 REGISTRY = Registry.of()
 pytestmark = PATIENCE
-MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 
 FORMULAS = {
@@ -63,8 +62,11 @@ def mapped(draw: st.DrawFn) -> Case:
     return Case(MapRows("z", formula), {"rows": rows}, forward)
 
 
-@MANY
-@given(case=mapped())
+WORLDS = {MapRows: mapped()}
+
+
+@settings(max_examples=MANY)
+@given(case=WORLDS[MapRows])
 def test_map_rows_holds_every_promise(case: Case) -> None:
     check(case, REGISTRY)
 
@@ -82,7 +84,7 @@ def test_a_range_pushed_through_another_formula_is_caught() -> None:
     assert_caught(lambda data: check(data.draw(mapped()), registry), saying)
 
 
-@MANY
+@settings(max_examples=MANY)
 @given(
     rows=small_tables(("k", "x", "y"), least=1),
     formula=st.sampled_from(sorted(FORMULAS)),

@@ -52,7 +52,7 @@ def _changing(
         for cell in np.ndindex(SHAPE):
             for by in tries:
                 other = values.copy()
-                other[cell] += by
+                other[cell] = by if by in FAR else other[cell] + by
                 made = world.again(**{name: {"a": other}})[last]
                 if not _still(before, _told(world, last, made, number, names)):
                     items.add(("a", *cell))

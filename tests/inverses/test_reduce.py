@@ -24,7 +24,6 @@ from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
     DIMS,
-    FEW,
     MANY,
     PATIENCE,
     cells,
@@ -35,6 +34,7 @@ from tests.inverses.families import (
 )
 from tests.inverses.wrong import REGISTRY
 
+pytestmark = PATIENCE
 RULES: dict[str, Callable[[list[float]], float]] = {
     "mean": lambda cells: sum(cells) / len(cells),
     "sum": sum,
@@ -84,23 +84,25 @@ def reductions(draw: st.DrawFn, kind: Any) -> Case:
     return Case(box, {"field": array}, forward(box), regular=kind is Reduce)
 
 
-@pytest.mark.parametrize("kind", [Reduce, ReduceExtreme])
+WORLDS = {kind: reductions(kind) for kind in (Reduce, ReduceExtreme)}
+
+
+@pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_inverse_of_a_reduction_holds_what_it_promises(
     kind: Any, data: st.DataObject
 ) -> None:
-    check(data.draw(reductions(kind)), REGISTRY)
+    check(data.draw(WORLDS[kind]), REGISTRY)
 
 
-@pytest.mark.parametrize("kind", [Reduce, ReduceExtreme])
+@pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_reductions_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:
-    in_parts(data.draw(reductions(kind)), REGISTRY, data)
+    in_parts(data.draw(WORLDS[kind]), REGISTRY, data)
 
 
 def first_place(box: Reduce, at: Filter, source: Array) -> Filter:
@@ -140,7 +142,7 @@ def test_a_wrong_inverse_of_a_reduction_is_caught(case: str) -> None:
     kind, name, changed = WRONG[case]
     registry = wrong.registry_with(name, **changed)
     law = "missing|not behind it"
-    wrong.assert_caught(lambda data: check(data.draw(reductions(kind)), registry), law)
+    wrong.assert_caught(lambda data: check(data.draw(WORLDS[kind]), registry), law)
 
 
 def test_the_least_in_time_is_averaged_and_traced_on_spark(

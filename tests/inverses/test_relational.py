@@ -19,13 +19,12 @@ from pipelines.errors import Refused
 from pipelines.filters import Filter, where
 from pipelines.spans import span
 from tests.inverses.cases import Case, check, small_tables
-from tests.inverses.families import PATIENCE
+from tests.inverses.families import MANY, PATIENCE
 from tests.inverses.wrong import assert_caught, registry_with
 from tests.laws import Items
 
 REGISTRY = Registry.of()
 pytestmark = PATIENCE
-MANY = settings(max_examples=max(300, settings().max_examples))
 Rows = list[dict[str, Any]]
 Given = Mapping[str, Rows]
 
@@ -120,21 +119,21 @@ def united(draw: st.DrawFn) -> Case:
     return Case(Union(), inputs, lambda g: [*g["first"], *g["second"]])
 
 
-CASES = {
-    "filter_rows": kept,
-    "split_rows": split,
-    "the rest": left_over,
-    "project": cut,
-    "join": joined,
-    "distinct": once,
-    "union": united,
+WORLDS: dict[Any, st.SearchStrategy[Case]] = {
+    FilterRows: kept(),
+    SplitRows: split(),
+    "the rest": left_over(),
+    Project: cut(),
+    Join: joined(),
+    Distinct: once(),
+    Union: united(),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_promise_holds(name: str) -> None:
-    @MANY
-    @given(case=CASES[name]())
+@pytest.mark.parametrize("kind", WORLDS)
+def test_every_promise_holds(kind: Any) -> None:
+    @settings(max_examples=MANY)
+    @given(case=WORLDS[kind])
     def holds(case: Case) -> None:
         check(case, REGISTRY)
 
@@ -157,9 +156,28 @@ def other_side(box: Join, at: Filter, source: Table) -> Filter:
     return at.to(**names)
 
 
-WRONG = {
+def of_right(box: Join, at: Filter, source: Table) -> Filter:
+    """It takes the right row's values for the left one's."""
+    return at.to(**{c: at.span(c + box.right_suffix) for c in source.columns})
+
+
+WRONG: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "one column for all": (cut, "same_values", {"function": first_column_only}),
     "one column for all of a filter": (kept, "kept_values", {"function": first_column_only}),
+    "one column for all of a split": (split, "kept_values", {"function": first_column_only}),
+    "one column for all of the rest": (left_over, "kept_values", {"function": first_column_only}),
+    "one column for all that are united": (
+        united,
+        "same_values",
+        {"function": first_column_only, "kind": Union},
+    ),
+    "one column for all that are distinct": (
+        once,
+        "same_values",
+        {"function": first_column_only, "kind": Distinct},
+    ),
+    "all partners for the left one": (joined, "left_part", {"function": by_keys_only}),
+    "right for left": (joined, "left_part", {"function": of_right}),
     "all partners for one": (joined, "right_part", {"function": by_keys_only}),
     "left for right": (joined, "right_part", {"function": other_side}),
 }

@@ -21,8 +21,8 @@ from pipelines.here import Here
 from pipelines.moments import between
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
-from tests.inverses.families import FEW, MANY, cells, in_parts, traced
-from tests.inverses.grids import PATIENCE, changed, plain_array
+from tests.inverses.families import MANY, PATIENCE, cells, in_parts, traced
+from tests.inverses.grids import changed, plain_array
 from tests.inverses.wrong import REGISTRY
 
 pytestmark = PATIENCE
@@ -95,7 +95,7 @@ def test_every_inverse_of_a_part_finds_what_is_promised(kind: Any, data: st.Data
 
 @pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_a_part_can_be_made_and_inverted_in_parts(kind: Any, data: st.DataObject) -> None:
     in_parts(data.draw(WORLDS[kind]), REGISTRY, data)
 

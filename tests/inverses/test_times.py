@@ -27,7 +27,6 @@ from tests.files import pressures
 from tests.inverses import wrong
 from tests.inverses.cases import Case, Plain, check, small_arrays
 from tests.inverses.families import (
-    FEW,
     MANY,
     PATIENCE,
     at_times,
@@ -40,6 +39,7 @@ from tests.inverses.families import (
 from tests.inverses.grids import plain_array
 from tests.inverses.wrong import REGISTRY
 
+pytestmark = PATIENCE
 BOXES: tuple[Any, ...] = (RollingMean, ResampleMean, Climatology, Anomaly)
 
 
@@ -110,23 +110,25 @@ def over_time(draw: st.DrawFn, kind: Any) -> Case:
     return Case(box, {"field": at_times(array, times)}, forward(box, found), regular=True)
 
 
-@pytest.mark.parametrize("kind", BOXES)
+WORLDS = {kind: over_time(kind) for kind in BOXES}
+
+
+@pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
 @settings(max_examples=MANY)
-@PATIENCE
 def test_every_inverse_of_a_mean_over_time_holds_what_it_promises(
     kind: Any, data: st.DataObject
 ) -> None:
-    check(data.draw(over_time(kind)), REGISTRY)
+    check(data.draw(WORLDS[kind]), REGISTRY)
 
 
-@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("kind", WORLDS)
 @given(data=st.data())
-@settings(max_examples=FEW)
+@settings(max_examples=MANY)
 def test_means_over_time_are_made_and_inverted_in_parts_of_any_shape(
     kind: Any, data: st.DataObject
 ) -> None:
-    in_parts(data.draw(over_time(kind)), REGISTRY, data)
+    in_parts(data.draw(WORLDS[kind]), REGISTRY, data)
 
 
 def one_short(box: RollingMean, at: Filter, source: Array) -> Filter:
@@ -169,7 +171,7 @@ def test_a_wrong_inverse_of_a_mean_over_time_is_caught(case: str) -> None:
     kind, name, changed = WRONG[case]
     registry = wrong.registry_with(name, **changed)
     law = "missing|not behind it"
-    wrong.assert_caught(lambda data: check(data.draw(over_time(kind)), registry), law)
+    wrong.assert_caught(lambda data: check(data.draw(WORLDS[kind]), registry), law)
 
 
 def test_an_anomaly_of_hours_smoothed_by_days_is_traced_on_spark(

@@ -187,8 +187,10 @@ class World:
     def dataset(self, name: str, version: str | None = None) -> Array | Table:
         return self.datasets[name]
 
-    def source(self, name: str, chance: np.random.Generator) -> None:
+    def source(self, name: str, chance: np.random.Generator, holes: bool = False) -> None:
         values = chance.uniform(-1, 1, SHAPE)
+        if holes:
+            values[chance.uniform(size=SHAPE) < 0.1] = np.nan
         attributes = (
             Attribute("time", Time, ("time",)),
             Attribute("a", Quantity, ("a",), "1", ("lat", "lon")),
@@ -239,10 +241,11 @@ class World:
 
 
 def random_world(seed: int) -> World:
+    """Three to eight boxes over two fields; of each third one, some cells are missing."""
     chance = np.random.default_rng(seed)
     world = World()
     for name in ("one", "two"):
-        world.source(name, chance)
+        world.source(name, chance, holes=seed % 3 == 2)
     for number in range(int(chance.integers(3, 9))):
         while True:
             kind = LIKELY[chance.integers(len(LIKELY))]

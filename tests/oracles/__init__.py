@@ -7,8 +7,8 @@ from tests.oracles.linking import (
     removals_that_matter,
     tracks,
 )
-from tests.oracles.perturbation import perturbed_answers
-from tests.oracles.pressure import Cell, cells_behind, is_minimum, minima
+from tests.oracles.perturbation import same
+from tests.oracles.pressure import Cell, cells_behind, is_minimum, minima, minimum
 from tests.oracles.sets import across_attributes, held, of_one_attribute
 
 __all__ = [
@@ -21,8 +21,9 @@ __all__ = [
     "linked_predecessors",
     "links",
     "minima",
+    "minimum",
     "of_one_attribute",
-    "perturbed_answers",
     "removals_that_matter",
+    "same",
     "tracks",
 ]

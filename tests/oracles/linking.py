@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from tests.oracles.pressure import Cell
 
@@ -47,6 +48,7 @@ def _metres(km: float) -> int:
     return round(km * 1000)
 
 
+@cache
 def distance_m(lat1: float, lon1: float, lat2: float, lon2: float) -> int:
     """The great-circle distance between two places, by haversine, in whole metres.
 
@@ -66,6 +68,7 @@ def distance_m(lat1: float, lon1: float, lat2: float, lon2: float) -> int:
     return _metres(2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, haversine))))
 
 
+@cache
 def moved(lat: float, lon: float, bearing: float, km: float) -> tuple[float, float]:
     """The latitude and longitude reached by leaving a place along a great circle.
 

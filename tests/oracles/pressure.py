@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -96,6 +96,29 @@ def minima(slp3d: npt.ArrayLike, margin: float, wraps: bool) -> set[Cell]:
         for y, row in enumerate(field2d)
         for x in range(len(row))
         if is_minimum(field2d, y, x, margin, wraps)
+    }
+
+
+def minimum(
+    fields: Mapping[str, Any], key: Cell, margin: float, wraps: bool
+) -> dict[str, Any] | None:
+    """What is said of a minimum of pressure and wind, by attribute; None if the cell is none.
+
+    >>> fields = {"slp": [[[3, 1, 3]]], "u10": [[[0, 3, 0]]], "v10": [[[0, -4, 0]]]}
+    >>> minimum(fields, (0, 0, 1), margin=9, wraps=False)["wind_speed"]
+    5.0
+    >>> minimum(fields, (0, 0, 0), margin=9, wraps=False)
+    """
+    t, y, x = key
+    if not is_minimum(fields["slp"][t], y, x, margin, wraps):
+        return None
+    pressure, u, v = (float(fields[name][t][y][x]) for name in ("slp", "u10", "v10"))
+    return {
+        "time": t,
+        "location": (y, x),
+        "pressure": pressure,
+        "wind_speed": math.hypot(u, v),
+        "wind_direction": math.degrees(math.atan2(-u, -v)) % 360,
     }
 
 

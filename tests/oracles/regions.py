@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,19 @@ Place = tuple[int, int]
 
 def numbers(within: np.ndarray, neighbours: int, wraps: bool) -> np.ndarray:
     """For each cell within a region the place of its first one, counted from 1; 0 elsewhere."""
-    made = np.zeros(within.shape)
+    known = _numbers(within.tobytes(), within.shape, neighbours, wraps)
+    return np.array(known, float).reshape(within.shape)
+
+
+@cache
+def _numbers(cells: bytes, shape: tuple[int, int], neighbours: int, wraps: bool) -> list[int]:
+    within = np.frombuffer(cells, bool).reshape(shape)
+    made = np.zeros(shape, int)
     for y, x in np.argwhere(within).tolist():
         first = min(flooded(within, (y, x), neighbours, wraps))
-        made[y, x] = 1 + first[0] * within.shape[1] + first[1]
-    return made
+        made[y, x] = 1 + first[0] * shape[1] + first[1]
+    found: list[int] = made.ravel().tolist()
+    return found
 
 
 def with_edge(within: np.ndarray, cell: Place, neighbours: int, wraps: bool) -> set[Place]:
