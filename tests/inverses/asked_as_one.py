@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from inverses.answer import Answer
 from inverses.as_one import able
 from inverses.guarantees import EXACT
-from inverses.making import made_by
+from inverses.making import made_unless_refused
 from inverses.places import tells_of_cells
 from inverses.plans import Hop
 from inverses.registry import Registry
@@ -35,7 +35,9 @@ REGISTRY = Registry.of()
 
 def hops(sample: Sample, registry: Registry = REGISTRY) -> Iterator[tuple[Hop, Filter]]:
     """Every way back from what a box made that can be gone as one, and all data there."""
-    made = made_by(sample.box, sample.inputs)
+    made = made_unless_refused(sample.box, sample.inputs)
+    assume(made is not None)
+    assert made is not None
     for port, source in sample.inputs.items():
         every = [h for *_, h in inversions(registry, sample.box, port, made, source, sample.inputs)]
         yield from ((hop, data_of(made)) for hop in (*every, *_whole(every)) if able(hop))
