@@ -126,8 +126,8 @@ def _made(
         one.workspace.staged(name) as stage,
         watched(one.spark, name, one.progress),
     ):
-        parts, found = needed(image, asked.region(schema), known, one.spark)
-        frame = made_within(box, found, parts, one.spark)
+        at, parts, found = needed(image, asked.region(schema), known, one.spark)
+        frame = made_within(box, found, at, parts, one.spark)
         mine = mapped(frame, _keeping(kept), frame.schema)
         made = written(writing(mine, stage).toArrow(), mine, name, image.attributes)
         seconds = round(time.monotonic() - began, 3)

@@ -104,8 +104,8 @@ def _again(
     inputs = {port: made[each.key] for port, each in recipe.inputs.items()}
     if isinstance(dataset, Array):
         return replace(dataset, content=_made_cells(dataset, cast(ArrayBox, recipe.box), inputs))
-    parts = recipe.regions(at)
-    rows = made_within(cast(TableBox, recipe.box), inputs, parts, spark).toArrow()
+    box, parts = cast(TableBox, recipe.box), recipe.regions(at)
+    rows = made_within(box, inputs, at, parts, spark).toArrow()
     mine = rows.take(np.unique(rows_in(rows, at)[1]))
     remade = held_table(dataset.name, dataset.attributes, mine, GROUP_ROWS)
     return replace(dataset, groups=remade.groups, content=remade.content)
@@ -121,11 +121,15 @@ def _made_cells(array: Array, box: ArrayBox, inputs: Inputs) -> MadeCells:
 
 def needed(
     dataset: Table | Array, region: Filter, known: Recipes, spark: SparkSession
-) -> tuple[dict[str, Filter], dict[str, Table | Array]]:
-    """The parts of its inputs that a region of a dataset needs, and inputs to read them from."""
+) -> tuple[Filter, dict[str, Filter], dict[str, Table | Array]]:
+    """A region in all columns it can be told by, the parts of the inputs that it needs, and those.
+
+    The inputs can be read in these parts.
+    """
     (_, at), *order = needs(dataset, region, known)
     recipe, made = known[dataset.key], _made(order, known, spark)
-    return recipe.regions(at), {port: made[each.key] for port, each in recipe.inputs.items()}
+    inputs = {port: made[each.key] for port, each in recipe.inputs.items()}
+    return at, recipe.regions(at), inputs
 
 
 def read_behind(dataset: Table | Array, region: Filter, known: Recipes) -> Iterator[Read]:
@@ -153,22 +157,43 @@ def _read(dataset: Table | Array, region: Filter) -> Read:
 def made_within(
     box: TableBox,
     inputs: Mapping[str, Table | Array],
+    at: Filter,
     parts: Mapping[str, Filter],
     spark: SparkSession,
 ) -> DataFrame:
-    """The rows that a box makes of parts of its inputs; what lies outside them is not read."""
+    """The rows of a region, with others maybe, that a box makes of the parts this needs."""
     if isinstance(box, CellBox):
         port = box.takes[0].name
         array = cast(Array, inputs[port])
-        found = touched(array, array.variables[0], inside(array, parts[port]))
-        chunks = [chunk for chunk, _ in found]
-        schema = box.schema(inputs)
-        return rows_of_chunks(spark, inputs, port, box.rows_in, schema, chunks)
+        pieces = _told_of(array, at) if box.of_places else _touched(array, parts[port])
+        return rows_of_chunks(spark, inputs, port, box.rows_in, box.schema(inputs), pieces)
     some = {
         port: restricted(each, parts[port]) if isinstance(each, Table) else each
         for port, each in inputs.items()
     }
     return box.run(some, spark)
+
+
+def _touched(array: Array, where: Filter) -> list[Chunk]:
+    """The chunks that hold some of a region of an array."""
+    return [chunk for chunk, _ in touched(array, array.variables[0], inside(array, where))]
+
+
+def _told_of(array: Array, at: Filter) -> list[Chunk]:
+    """Of the chunks with cells that rows of a region tell of, no more than the box around these."""
+    told = {d: at.spans[f"{d}_index"] for d in array.dims if f"{d}_index" in at.spans}
+    cells = inside(array, Filter(at.owner, told))
+    return [
+        replace(chunk, ranges=_within(chunk, cells[boxes].hull(), array.dims))
+        for chunk, boxes in touched(array, array.variables[0], cells)
+    ]
+
+
+def _within(chunk: Chunk, around: Filter, dims: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    """The part of a chunk that lies in a box."""
+    ends = [(around.spans[d].low[0], around.spans[d].high[0]) for d in dims]
+    pairs = zip(chunk.ranges, ends, strict=True)
+    return tuple((max(a, int(low)), min(b, int(high))) for (a, b), (low, high) in pairs)
 
 
 def with_indices(region: Filter, image: Table | Array, known: Recipes) -> Filter:
@@ -236,4 +261,4 @@ class Again:
 
     def inputs(self, hop: Hop, region: Filter) -> Inputs:
         """All inputs of a hop's box, readable where they are behind a region."""
-        return needed(hop.image, region, self.recipes, self.spark)[1]
+        return needed(hop.image, region, self.recipes, self.spark)[2]

@@ -171,13 +171,27 @@ def _corners(array: Array, filter_: Filter) -> tuple[NDArray[np.int64], NDArray[
 
 def block(array: Array, variable: str, ranges: Ranges) -> NDArray[Any]:
     """The values in index ranges (last excluded) that may reach past the seam of a circle."""
-    cut = [(d, *ranges.get(d, (0, n))) for d, n in array.size.items()]
-    plain = [(0, array.size[d]) if _wraps(array, d, a, b) else (a, b) for d, a, b in cut]
-    values = _values(array, variable, plain)
-    for axis, (dim, a, b) in enumerate(cut):
-        if _wraps(array, dim, a, b):
-            values = np.take(values, np.arange(a, b) % array.size[dim], axis=axis)
-    return values
+    cut = {d: ranges.get(d, (0, n)) for d, n in array.size.items()}
+    past = next((d for d, ends in cut.items() if _wraps(array, d, *ends)), None)
+    if past is None:
+        return _values(array, variable, [*cut.values()])
+    (first, last), size, axis = cut[past], array.size[past], array.dims.index(past)
+    if last - first >= size:
+        whole = block(array, variable, {**cut, past: (0, size)})
+        return np.take(whole, np.arange(first, last) % size, axis)
+    parts = [block(array, variable, {**cut, past: run}) for run in _runs(first, last, size)]
+    return np.concatenate(parts, axis)
+
+
+def _runs(first: int, last: int, size: int) -> list[tuple[int, int]]:
+    """A range of less than a turn past the seam of a circle, in ranges that are not.
+
+    >>> _runs(-2, 3, 10), _runs(-5, -2, 10), _runs(8, 11, 10)
+    ([(8, 10), (0, 3)], [(5, 8)], [(8, 10), (0, 1)])
+    """
+    start = first % size
+    stop = start + last - first
+    return [(start, stop)] if stop <= size else [(start, size), (0, stop - size)]
 
 
 def _wraps(array: Array, dim: str, first: int, last: int) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from inverses.answer import Answer
 from inverses.guarantees import EXACT, names, wish
 from inverses.impact import impact
+from inverses.inverting import inverted
 from inverses.partial import run_only
 from inverses.planner import plan
 from inverses.proof import prove
@@ -121,6 +122,17 @@ def test_the_window_mean_behind_a_datum_is_found_by_both_ways_round(
     steps = {row["time_index"] for row in answer.cells("one").to_pylist()}
     assert len(steps) == 3
     assert all(len(found.links) == 2 for key, found in answer.found.items() if key[0] == "smooth")
+
+
+def test_every_hop_is_gone_once_however_many_ways_lead_over_it(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    workspace = ran(sources, tmp_path / "w")
+    with patch("inverses.trace.inverted", side_effect=inverted) as gone:
+        answer = trace(workspace, "found", asked(workspace, 3), spark=HERE)
+    hops = Counter((h.image.name, h.source.name) for _, h, _ in (c.args for c in gone.mock_calls))
+    assert hops == Counter([(h.image.name, h.source.name) for h in answer.plan.hops])
+    assert len(hops) == 8 and set(hops.values()) == {1}
 
 
 def test_each_source_may_have_a_wish_of_its_own(sources: dict[str, Path], tmp_path: Path) -> None:

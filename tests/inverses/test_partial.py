@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,8 +26,10 @@ from pipelines.here import Here
 from pipelines.history import History
 from pipelines.pipeline import Pipeline
 from pipelines.predicates import parsed
+from pipelines.run import run
 from pipelines.tables import matching, schema_of
 from pipelines.workspace import Workspace
+from tests.files import grid
 
 HERE = cast(SparkSession, Here(2))
 
@@ -48,6 +52,21 @@ def watching_steps() -> Iterator[set[tuple[str, int]]]:
     def values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> Any:
         if array.content is None:
             read.update((variable, step) for step in range(*map(int, ranges[0])))
+        return plainly(array, variable, ranges)
+
+    with patch.object(arrays, "_values", values):
+        yield read
+
+
+@contextmanager
+def watching_chunks(*sizes: int) -> Iterator[set[tuple[int, ...]]]:
+    """Which chunks of so many cells along each dimension are read."""
+    read, plainly = set(), arrays._values
+
+    def values(array: Array, variable: str, ranges: list[tuple[Any, Any]]) -> Any:
+        if array.content is None:
+            along = zip(ranges, sizes, strict=True)
+            read.update(product(*(range(int(a) // n, -(-int(b) // n)) for (a, b), n in along)))
         return plainly(array, variable, ranges)
 
     with patch.object(arrays, "_values", values):
@@ -78,6 +97,41 @@ def test_only_the_rows_asked_for_are_made_from_only_the_chunks_they_need(
         run_only(over(demo), workspace, HERE, f"{name}: {where}")
     assert rows(workspace, name) == rows(demo, name, where)
     assert len({step for _, step in read}) <= steps
+
+
+WIDE = """
+name: wide
+sources: {{field: {{path: {}}}}}
+boxes:
+  smooth: {{box: window_mean, inputs: {{field: field}}}}
+  found: {{box: extract_above, inputs: {{field: smooth}}, params: {{variable: slp, threshold: 0}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    "where, t, y, x",
+    [
+        ("time_index = 1 and lat_index = 5 and lon_index = 7", (1, 1), (5, 5), (7, 7)),
+        ("time_index <= 1 and lat_index = 5 and lon_index = 17", (0, 1), (5, 5), (17, 17)),
+        ("lat_index = 3 and lon_index = 0", (0, 3), (3, 3), (0, 0)),
+        ("time_index = 2 and lat_index between 4 and 7", (2, 2), (4, 7), (0, 17)),
+        ("time_index = 3 and lon_index between 7 and 10", (3, 3), (0, 11), (7, 10)),
+    ],
+)
+def test_a_part_of_what_is_around_is_made_of_the_chunks_that_hold_a_neighbour_and_no_others(
+    tmp_path: Path, where: str, t: tuple[int, int], y: tuple[int, int], x: tuple[int, int]
+) -> None:
+    field = np.random.default_rng(3).normal(0, 1, (4, 12, 18))
+    chunks = {"slp": {"chunks": (2, 4, 6)}}
+    grid(field, wind=()).to_zarr(tmp_path / "field", encoding=chunks, consolidated=False)
+    pipeline = Pipeline.from_text(WIDE.format(tmp_path / "field"))
+    part, whole = (Workspace.create(tmp_path / name) for name in ("part", "whole"))
+    run(pipeline, whole, HERE)
+    with watching_chunks(2, 4, 6) as read:
+        run_only(pipeline, part, HERE, f"found: {where}")
+    assert rows(part, "found") == rows(whole, "found", where)
+    around = product(range(t[0], t[1] + 1), range(y[0] - 1, y[1] + 2), range(x[0] - 1, x[1] + 2))
+    assert read == {(i // 2, j // 4, k % 18 // 6) for i, j, k in around if 0 <= j < 12}
 
 
 @pytest.mark.parametrize(
