@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inverses.guarantees import sign
+from inverses.guarantees import Guarantee, sign
 from inverses.promises import promised
 from inverses.registry import Registry
 from pipelines.boxes.box import Box
@@ -55,5 +55,10 @@ def word_of(registry: Registry, box: type[Box], verified: bool) -> str:
 
 
 def _badge(registry: Registry, box: type[Box], verified: bool) -> Badge:
-    mark = sign(promised(registry, box, verified))
+    return badge(promised(registry, box, verified))
+
+
+def badge(promises: Guarantee) -> Badge:
+    """How what is promised is shown."""
+    mark = sign(promises)
     return Badge(mark, WORDS[mark])

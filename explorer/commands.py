@@ -19,7 +19,7 @@ from explorer.demo import demo
 from explorer.evidence import opened
 from explorer.export import check_target, export
 from explorer.grid import print_grid, print_lines
-from explorer.shown import dataset_json, dataset_row, first_rows, plans_json
+from explorer.shown import dataset_json, dataset_row, extent, first_rows, plans_json
 from explorer.verdicts import check_boxes, show_impact
 from inverses import words
 from inverses.answer import plain_value
@@ -100,7 +100,7 @@ def _run(asked: argparse.Namespace) -> None:
         else:
             made = run_only(pipeline, workspace, spark, asked.only, registry, progress)
     for dataset in made.values():
-        print(f"{dataset.name} {dataset.version}{'' if dataset.kept else ', not kept'}")
+        print(f"{dataset.name} {dataset.version}, {extent(dataset)}")
 
 
 @contextmanager

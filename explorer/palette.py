@@ -7,9 +7,9 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from explorer.badges import badge_of, word_of
+from explorer.badges import badge, badge_of, word_of
 from explorer.drawing import Drawing
-from inverses.promises import natures
+from inverses.promises import natures, when_named
 from pipelines.boxes.box import Box
 
 COLOURS = {
@@ -81,7 +81,11 @@ class Palette:
             return badge_of(self.drawing.registry, box).meaning.capitalize()
         nature = " and ".join(natures(self.drawing.registry, box)) or "By default"
         weak, best = (word_of(self.drawing.registry, box, verified) for verified in (False, True))
-        return f"{nature.capitalize()}: {weak} unverified, {best} verified"
+        lesser = (
+            f"; {named}: {' or '.join(f'{b.sign} {b.word}' for b in map(badge, each))}"
+            for named, each in when_named(self.drawing.registry, box).items()
+        )
+        return f"{nature.capitalize()}: {weak} unverified, {best} verified{''.join(lesser)}"
 
     def _fill(self, *_: Any) -> None:
         self.list.items = self._items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from inverses.outline import Price, prices
 from inverses.plans import Plan
 from inverses.selection import indices_where
 from pipelines.arrays import cells_in, touched
-from pipelines.datasets import Array, Table
+from pipelines.datasets import Array, Dataset, Table
 from pipelines.filters import Filter
 from pipelines.predicates import parsed
 from pipelines.sources import check_unchanged
@@ -46,15 +46,22 @@ def dataset_json(dataset: Table | Array) -> dict[str, Any]:
 def dataset_row(dataset: Table | Array) -> list[str]:
     """A dataset in a line of a listing."""
     if isinstance(dataset, Array):
-        extent = " × ".join(f"{n} {d}" for d, n in dataset.size.items())
         chunks = " × ".join(map(str, dataset.chunks))
     else:
-        extent, chunks = f"{dataset.rows:,} rows", f"{len(dataset.groups)} row groups"
-    if not dataset.kept:
-        extent, chunks = "not kept", ""
+        chunks = f"{len(dataset.groups)} row groups"
+    chunks = chunks if dataset.kept else ""
     attributes = ", ".join(map(repr, dataset.attributes))
-    told = [dataset.name, dataset.version, dataset.kind, extent, chunks, attributes]
+    told = [dataset.name, dataset.version, dataset.kind, extent(dataset), chunks, attributes]
     return [*told, dataset.path]
+
+
+def extent(dataset: Dataset) -> str:
+    """How much there is of a dataset."""
+    if not dataset.kept:
+        return "not kept"
+    if isinstance(dataset, Array):
+        return " × ".join(f"{n} {d}" for d, n in dataset.size.items())
+    return words.many(cast(Table, dataset).rows, "row")
 
 
 def first_rows(dataset: Table | Array, where: str | None, limit: int) -> tuple[pa.Table, int]:

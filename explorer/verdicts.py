@@ -12,7 +12,7 @@ from explorer.grid import print_lines
 from inverses.check import Finding, check
 from inverses.evidence import Shown, gathered, with_others
 from inverses.functions import check_function
-from inverses.guarantees import EXACT, names
+from inverses.guarantees import COMPLETE, EXACT, names
 from inverses.impact import Impact, impact
 from inverses.limits import Limits
 from inverses.probing import probe
@@ -145,5 +145,8 @@ def _told(found: Impact) -> Iterator[str]:
         unkept = "" if each.dataset.kept else ", not kept"
         about = ", ".join(each.attributes)
         yield f"  {name}: {many(each.rows.num_rows, what)} ({promised} of {about}){unkept}"
-    if not found.reached:
-        yield "  nothing"
+    for (name, _), held in found.elsewhere.items():
+        sure = "" if COMPLETE in held else " that was found; it may be incomplete"
+        yield f"  nothing of {name}{sure}"
+    if not (found.reached or found.elsewhere):
+        yield "  nothing: no dataset was made of it"

@@ -130,7 +130,7 @@ class Proof:
         return f"not proved: {self.given_back:,} of {self.selected:,} came back{reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """Where a selection came from; datasets with a wish of their `own` have an answer of it."""
 
@@ -140,6 +140,13 @@ class Answer:
     spark: Mapping[str, Any]
     proof: Proof | None = None
     own: Mapping[str, Answer] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Answer({'; '.join(map(self._line, self.lineage))})"
+
+    def _line(self, name: str) -> str:
+        promised = " and ".join(names(self.guarantee(name))) or "no guarantee"
+        return f"{self.lineage[name].rows.num_rows:,} of {name}, {promised}"
 
     @property
     def parts(self) -> list[Answer]:

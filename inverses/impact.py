@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
@@ -68,11 +68,12 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Everything that was derived from a selection."""
+    """Everything that was derived from a selection, and the guarantee that elsewhere is nothing."""
 
     selection: Selection
     reached: Mapping[Key, Reached]
     seconds: float
+    elsewhere: Mapping[Key, Guarantee] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -108,15 +109,17 @@ def impact(
     origin, rows = selection.dataset, _selected(selection)
     forward = Forward(origin, rows, spark or session(), limits or Limits(), began)
     known, wanted = registry or Registry.of(), wish(want)
-    reached = {}
+    reached: dict[Key, Reached] = {}
+    elsewhere: dict[Key, Guarantee] = {}
     for image, names_ in _asked(list(_derived(workspace, origin)), list(attributes)):
         chosen = Selection(image, None, names_, Filter(np.zeros(0, np.int64), {}))
         planned = plan(workspace, chosen, wanted, known, [origin.name])
-        rows = forward.reached(planned)
+        rows, held = forward.reached(planned), planned.guarantee_of(origin.name)
         if rows is not None and rows.num_rows:
-            held = planned.guarantee_of(origin.name)
             reached[image.key] = Reached(image, rows, held, tuple(planned.attributes))
-    return Impact(selection, reached, time.monotonic() - began)
+        else:
+            elsewhere[image.key] = held
+    return Impact(selection, reached, time.monotonic() - began, elsewhere)
 
 
 def _asked(

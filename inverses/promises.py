@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from inverses.guarantees import COMPLETE, EXACT, NOTHING, PURE, Guarantee, names
 from inverses.registry import ANY, Registration, Registry
 from pipelines.boxes.box import Box
+from pipelines.datasets import Attribute
 
 
 def promised(registry: Registry, box: type[Box], verified: bool = True) -> Guarantee:
@@ -31,6 +32,35 @@ def natures(registry: Registry, box: type[Box]) -> list[str]:
     return sorted({r.nature for r in stated if issubclass(box, r.box)}, reverse=True)
 
 
+def when_named(registry: Registry, box: type[Box]) -> dict[str, list[Guarantee]]:
+    """The attributes asked about only by name of which less can be had, and what: one or another.
+
+    >>> from pipelines.boxes.cyclones import IdentifyTracks
+    >>> [names(each) for each in when_named(Registry.of(), IdentifyTracks)["track"]]
+    [['complete'], ['pure']]
+    """
+    if isinstance(box.asks, property) or not box.asks:
+        return {}
+    every = (*registry.weak, *registry.verifications)
+    mine = [r for r in every if issubclass(box, r.box)]
+    others = {a.name: _of(a, mine) for a in box.makes if a.name not in box.asks}
+    least = promised(registry, box)
+    return {name: _had(each) for name, each in others.items() if not _best(each) >= least}
+
+
+def _of(attribute: Attribute, stated: list[Registration]) -> list[Registration]:
+    """The registrations that can answer for an attribute."""
+    fitting = (r for r in stated if r.image in (ANY, attribute.type))
+    return [r for r in fitting if r.named in (None, attribute.name)]
+
+
+def _had(stated: list[Registration]) -> list[Guarantee]:
+    """Each guarantee that some inverse gives and none exceeds, the complete one first."""
+    given = {r.promises & EXACT for r in stated}
+    best = [p for p in given if not any(other > p for other in given)]
+    return sorted(best, key=names)
+
+
 def _questions(box: type[Box], stated: list[Registration]) -> Iterator[list[Registration]]:
     """The registrations that can answer for each port and attribute asked about."""
     asks = () if isinstance(box.asks, property) else box.asks
@@ -40,11 +70,7 @@ def _questions(box: type[Box], stated: list[Registration]) -> Iterator[list[Regi
         if not asked:
             yield [r for r in there if r.named is None]
         for attribute in asked:
-            yield [
-                r
-                for r in there
-                if r.image in (ANY, attribute.type) and r.named in (None, attribute.name)
-            ]
+            yield _of(attribute, there)
 
 
 def _best(stated: list[Registration]) -> Guarantee:
@@ -73,7 +99,12 @@ def _row(registry: Registry, name: str, box: type[Box]) -> list[str]:
         return [f"`{name}`", takes, box.contributed, "", "", ""]
     weak, best = (names(promised(registry, box, verified)) for verified in (False, True))
     nature = ", ".join(natures(registry, box))
-    return [f"`{name}`", takes, box.contributed, nature, _words(weak), _words(best)]
+    lesser = (
+        f"; {named}: {' or '.join(_words(names(p)) for p in each)}"
+        for named, each in when_named(registry, box).items()
+    )
+    verified = _words(best) + "".join(lesser)
+    return [f"`{name}`", takes, box.contributed, nature, _words(weak), verified]
 
 
 def _words(promises: Iterable[str]) -> str:

@@ -229,7 +229,8 @@ class _Parser:
         text = f'{self.asked} "{shortened(self.text)}"'
         if first.kind == "end":
             return Refused(f"{text} is not a predicate, like: time = '2000-01-14'")
-        return Refused(f"{text}: cannot use {shortened(self.written(first))}; {FORM}")
+        quoted = "; a time is written in quotes, like '2000-01-16'" if first.text == "-" else ""
+        return Refused(f"{text}: cannot use {shortened(self.written(first))}; {FORM}{quoted}")
 
     def written(self, first: _Token) -> str:
         """A token, and what stands in the brackets after it."""

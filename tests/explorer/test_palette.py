@@ -39,6 +39,10 @@ def test_every_box_with_inputs_shows_what_the_registry_says(registry: Registry) 
         assert box.contributed in said
 
 
+def test_of_what_is_asked_by_name_alone_less_may_be_promised(registry: Registry) -> None:
+    assert "= exact verified; track: ⊇ complete or ⊆ pure." in told(registry)["identify_tracks"]
+
+
 def test_a_box_without_inverses_is_traced_by_default(registry: Registry) -> None:
     bare = replace(registry, weak=(), verifications=())
     assert "By default: ⊇ complete unverified, ⊇ complete verified." in told(bare)["window_mean"]

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from inverses.guarantees import COMPLETE, EXACT
+from inverses.guarantees import COMPLETE, EXACT, names
 from inverses.impact import Impact, impact
 from inverses.registry import Registry
 from inverses.trace import trace
@@ -79,7 +79,18 @@ def _row(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def test_nothing_is_derived_from_the_last_dataset(demo: Workspace) -> None:
-    assert not impact(demo, "tracks", "lat > 60", spark=HERE).reached
+    found = impact(demo, "tracks", "lat > 60", spark=HERE)
+    assert not found.reached and not found.elsewhere
+
+
+def test_where_nothing_was_derived_that_is_promised_too(demo: Workspace) -> None:
+    high = "time = '2000-01-16' and lat = 90 and lon = 0"
+    found = impact(demo, "agcm", high, attributes=["location"], spark=HERE)
+    assert not found.reached
+    assert {key[0]: names(held) for key, held in found.elsewhere.items()} == {
+        "minima": ["complete", "pure"],
+        "tracks": ["complete", "pure"],
+    }
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,10 @@ LOOKS = {
     ),
     "empty predicate": (["trace", "tracks", "--where", " "], ["leave it out"]),
     "no predicate": (["trace", "tracks", "--where", "lat >"], ["is not a predicate, like: time ="]),
+    "time without quotes": (
+        ["trace", "tracks", "--where", "time = 2000-01-16"],
+        ["cannot use -", "a time is written in quotes, like '2000-01-16'"],
+    ),
     "function": (["trace", "tracks", "--where", "abs(lat) > 1"], ["cannot use abs(lat)"]),
     "file": (["trace", "tracks", "--where", "input_file('/etc/passwd') = 1"], ["cannot use input"]),
     "subselect": (
