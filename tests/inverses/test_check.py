@@ -241,7 +241,7 @@ def test_evidence_that_is_shipped_is_of_inverses_that_are_there_and_held() -> No
     shipped = known()
     assert shipped.keys() <= there
     assert {box for box, _, _ in shipped} == {n for n, b in REGISTRY.boxes.items() if b.takes}
-    assert all(each.held and each.trials >= 20 for each in shipped.values())
+    assert all(each.held and each.trials >= 100 for each in shipped.values())
     for (box, _, inverse), each in shipped.items():
         assert each.pages == REGISTRY.pages(REGISTRY.boxes[box], inverse), f"check {box} again"
 
