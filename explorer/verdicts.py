@@ -146,7 +146,6 @@ def _told(found: Impact) -> Iterator[str]:
         about = ", ".join(each.attributes)
         yield f"  {name}: {many(each.rows.num_rows, what)} ({promised} of {about}){unkept}"
     for (name, _), held in found.elsewhere.items():
-        sure = "" if COMPLETE in held else " that was found; it may be incomplete"
-        yield f"  nothing of {name}{sure}"
+        yield f"  nothing of {name}{'' if COMPLETE in held else ' was found, but it may have some'}"
     if not (found.reached or found.elsewhere):
         yield "  nothing: no dataset was made of it"
